@@ -60,6 +60,7 @@ BOOK = Book(
     explorers_module="bnbook.explorers",
     pages_module="bnbook.rules",
     figures_module="bnbook.figures",
+    chapters_package="bnbook.chapters",
     commands_module="bnbook.cli",
     data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
     arms=ARMS,

@@ -7,7 +7,6 @@ again, for a page and for a phone. What a module's `FIGURES` names is drawn by i
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import io
 import os
 import re
@@ -22,6 +21,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.book import BOOK
 from bnbook.errors import BnbookError
 from bnbook.plots import COLORS, LABELS  # noqa: F401 (chapters take them from here)
 from bnbook.plots.axes import band, log_band, name_few_decades, thin_numbers, uncut_marks  # noqa: F401
@@ -148,17 +148,11 @@ def _as_svg(fig: plt.Figure) -> bytes:
 # ---- What the press asks for, and what a drawing reads of a run ------------------------------------------------------
 
 
-def modules(chapter: str) -> tuple[str, ...]:
-    """The module of a chapter (PART/CHAPTER), where it has one."""
-    name = f"bnbook.chapters.{chapter.rpartition('/')[2].replace('-', '_')}"
-    return (name,) if importlib.util.find_spec(name) else ()
-
-
 def drawings(chapter: str) -> Mapping[str, Callable[[Results], plt.Figure]]:
     """What the `FIGURES` of a chapter's module name: figure -> draw(results)."""
     return {
         k: v
-        for name in modules(chapter)
+        for name in BOOK.modules(chapter)
         for k, v in getattr(importlib.import_module(name), "FIGURES", {}).items()
     }
 

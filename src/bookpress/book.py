@@ -46,8 +46,10 @@ class Book:
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    #: drawings(chapter): figure -> draw(results); modules(chapter): where these are; as_svg(draw, results, narrow).
+    #: drawings(chapter): figure -> draw(results); as_svg(draw, results, narrow).
     figures_module: str = ""
+    #: The package with a module a chapter, whose FIGURES these may be.
+    chapters_package: str = ""
     palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # meaning -> (on white, in the dark)
     scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
     painted: str = r"(?!)"  # those whose panels it fills
@@ -63,6 +65,11 @@ class Book:
     @property
     def figures(self) -> ModuleType:
         return importlib.import_module(self.figures_module)
+
+    def modules(self, chapter: str) -> tuple[str, ...]:
+        """The module of a chapter (PART/CHAPTER), where it has one."""
+        name = f"{self.chapters_package}.{chapter.rpartition('/')[2].replace('-', '_')}"
+        return (name,) if self.chapters_package and importlib.util.find_spec(name) else ()
 
     @property
     def explorers(self) -> Mapping[str, Callable[[Any], Any]]:

@@ -13,7 +13,7 @@ import ast
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -128,11 +128,7 @@ class Reading:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)
 
 
 def draws(node: object) -> bool:
@@ -151,24 +147,33 @@ class Code:
 
     def __init__(self, root: Path | None = None) -> None:
         self.folders = folders() if root is None else {name: root / name for name in (book().package, PRESS)}
-        self._modules: dict[str, Module | None] = {}
-        self._read: dict[Place, tuple[str, Mentions]] = {}
         self.asked = set[str]()  # modules and files that were looked at since somebody emptied it
-        self._asked: dict[str | Place, set[str]] = {}  # of what is read once only
+        self._made: dict[
+            str | Place, tuple[Any, set[str]]
+        ] = {}  # what is read once only, and what it asked for
 
     def read(self, path: Path) -> str:
         return path.read_text(encoding="utf-8")
 
     def module(self, name: str) -> Module | None:
         """A module of the packages, taken apart; None for any other name."""
-        if name not in self._modules:
-            outside, self.asked = self.asked, {name}
+
+        def make() -> Module | None:
             path = self.path(name)
             package = name if path and path.name == "__init__.py" else name.rpartition(".")[0]
-            self._modules[name] = path and self.take_apart(Module(name, package, path), self.read(path))
-            self._asked[name], self.asked = self.asked, outside
-        self.asked |= self._asked[name]
-        return self._modules[name]
+            return path and self.take_apart(Module(name, package, path), self.read(path))
+
+        return self._once(name, make, name)
+
+    def _once(self, key: str | Place, make: Callable[[], Any], *asks: str) -> Any:
+        """What `make` gives the first time; what it looks at counts as asked for each time."""
+        if key not in self._made:
+            outside, self.asked = self.asked, {*asks}
+            self._made[key] = make(), self.asked
+            self.asked = outside
+        made, asked = self._made[key]
+        self.asked |= asked
+        return made
 
     def path(self, name: str) -> Path | None:
         """The file of a module, or that which a path names; None where there is none."""
@@ -186,21 +191,12 @@ class Code:
     def take_apart(self, module: Module, source: str) -> Module:
         """What each name of a source text is bound to."""
         for node in ast.parse(source).body:
-            targets = getattr(node, "targets", [getattr(node, "target", None)])
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module.imports |= self.imported(node, module.package)
-            elif isinstance(node, ASSIGNS + DEFINES) and not _patches(node):
-                names = (
-                    [node.name]
-                    if isinstance(node, DEFINES)
-                    else [
-                        each.id
-                        for target in targets
-                        for each in ast.walk(target)
-                        if isinstance(each, ast.Name)
-                    ]
-                )
-                for name in names:
+            elif isinstance(node, DEFINES):
+                module.defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, ASSIGNS) and not _patches(node):
+                for name in (each.id for each in _targets(node) if isinstance(each, ast.Name)):
                     module.defined.setdefault(name, []).append(node)
             elif not idle(node):
                 module.loose.append(node)
@@ -216,10 +212,9 @@ class Code:
     def imported(self, node: ast.Import | ast.ImportFrom, package: str = "") -> dict[str, Place]:
         """The names that an import binds."""
         if isinstance(node, ast.Import):
-            rows = [(each.asname, each.name) for each in node.names]
+            first = [(each.name.split(".")[0], each) for each in node.names]
             return {
-                own or name.split(".")[0]: Place(name if own else name.split(".")[0], "")
-                for own, name in rows
+                each.asname or name: Place(each.name if each.asname else name, "") for name, each in first
             }
         above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
         base = ".".join([*above, *filter(None, [node.module])])
@@ -262,15 +257,15 @@ class Code:
 
     def definition(self, place: Place) -> tuple[str, Mentions]:
         """The text of a definition, or of what its module does on import, and what it mentions."""
-        if place not in self._read:
-            outside, self.asked = self.asked, set()
+
+        def make() -> tuple[str, Mentions]:
             module = self.module(place.module)
             read = Reading(module.defined.get(place.name, []) if place.name else module.loose)
             files = [str(module.path.parent / text) for text in sorted(read.strings) if text.endswith(".yml")]
-            self._read[place] = read.text + "".join(map(self.content, files)), self.mentioned(read, module)
-            self._asked[place], self.asked = self.asked | {*files}, outside
-        self.asked |= self._asked.get(place, set())
-        return self._read[place]
+            self.asked |= {*files}
+            return read.text + "".join(map(self.content, files)), self.mentioned(read, module)
+
+        return self._once(place, make)
 
     def trains(self) -> dict[Place, Place]:
         """Class of an arm -> the function that trains it: the press hands the one to the other, and does not
@@ -282,11 +277,7 @@ class Code:
 
     def closure(self, roots: Iterable[Place]) -> dict[Place, Mentions]:
         """All that measures of what the roots lead to -> what each mentions."""
-        waiting, mentions, trains = (
-            [self.resolve(each) for each in roots],
-            dict[Place, Mentions](),
-            self.trains(),
-        )
+        waiting, mentions, trains = list(map(self.resolve, roots)), dict[Place, Mentions](), self.trains()
         while waiting:
             place = waiting.pop()
             module = self.module(place.module) if measures(place.module) else None
@@ -294,9 +285,8 @@ class Code:
                 continue
             if place.name == WHOLE:
                 mentions[place] = []
-                waiting += [
-                    self.resolve(Place(place.module, name)) for name in (*module.defined, *module.imports)
-                ]
+                named = (Place(place.module, name) for name in (*module.defined, *module.imports))
+                waiting += map(self.resolve, named)
                 continue
             more = [("trained by", self.resolve(trains[place]))] if place in trains else []
             mentions[place] = [*self.definition(place)[1], *more]
@@ -324,18 +314,20 @@ class Code:
         nodes = [node for cell in cells for node in ast.parse(cell).body]
         read = Reading(nodes)
         mentions = self.mentioned(read, Module("", ""))
-        self._read[CELLS] = read.text, mentions
+        self._made[CELLS] = (read.text, mentions), set()
         return self.texts(self.closure([*(to for _, to in mentions), BANDS]) | {CELLS: mentions})
+
+
+def _targets(node: ast.stmt) -> list[ast.AST]:
+    """All that stands to the left of an assignment."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [each for target in targets for each in ast.walk(target)]
 
 
 def _patches(node: ast.stmt) -> bool:
     """Whether an assignment reaches into something else: an attribute or an entry."""
-    targets = getattr(node, "targets", [getattr(node, "target", None)])
-    reached = (each for target in targets if target for each in ast.walk(target))
-    return any(
-        isinstance(each, ast.Attribute | ast.Subscript) and isinstance(each.ctx, ast.Store)
-        for each in reached
-    )
+    reached = (each for each in _targets(node) if isinstance(each, ast.Attribute | ast.Subscript))
+    return any(isinstance(each.ctx, ast.Store) for each in reached)
 
 
 def idle(node: ast.stmt) -> bool:

@@ -196,9 +196,26 @@ class Chapter:
     @cached_property
     def notebook(self) -> Any:
         """The chapter as a notebook (nbformat), its text cells and code cells in order, no outputs."""
+        import nbformat
+
+        return nbformat.from_dict(self._plain)
+
+    @cached_property
+    def code_cells(self) -> list[str]:
+        """Sources of the code cells but the parameters cell; PressError where one is no Python."""
+        return self._sources(parameters=False)
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
+        """The notebook in plain types; kept by the text, for to read that takes long."""
+        return kept(
+            f"notebook of {self.name}", f"{version('jupytext')} {book().package} {self.text}", self._read
+        )
+
+    def _read(self) -> dict[str, Any]:
         notebook = read_myst(self.text, self.name)
-        notebook.metadata.pop(book().package, None)
-        notebook.metadata.pop("jupytext", None)
+        for name in (book().package, "jupytext"):
+            notebook.metadata.pop(name, None)
         notebook.metadata["kernelspec"] = {
             "name": "python3",
             "display_name": "Python 3",
@@ -206,29 +223,18 @@ class Chapter:
         }
         for number, cell in enumerate(notebook.cells):
             cell["id"] = f"cell-{number}"  # jupytext's are random, and the evidence should not be
-        return notebook
-
-    @cached_property
-    def code_cells(self) -> list[str]:
-        """Sources of the code cells but the parameters cell; PressError where one is no Python."""
-        return self._sources[1]
-
-    @cached_property
-    def _sources(self) -> list[list[str]]:
-        """Sources of the cells with parameters and of the others; kept by the text, for reading it takes long."""
-        return kept(f"cells of {self.name}", f"{version('jupytext')} {self.text}", self._read_sources)
-
-    def _read_sources(self) -> list[list[str]]:
-        found: list[list[str]] = [[], []]
-        for cell in (each for each in self.notebook.cells if each.cell_type == "code"):
-            found[not is_parameters(cell)].append(cell.source)
-        for number, source in enumerate(found[1], start=1):
+        code = [each for each in notebook.cells if each.cell_type == "code" and not is_parameters(each)]
+        for number, cell in enumerate(code, start=1):
             try:
-                ast.parse(source)
+                ast.parse(cell.source)
             except SyntaxError as error:
                 where = f"code cell {number} behind the parameters, line {error.lineno}"
                 raise PressError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
-        return found
+        return notebook
+
+    def _sources(self, *, parameters: bool) -> list[str]:
+        code = (each for each in self._plain["cells"] if each["cell_type"] == "code")
+        return [each["source"] for each in code if is_parameters(each) == parameters]
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -242,7 +248,7 @@ class Chapter:
 
     @cached_property
     def _declared(self) -> tuple[dict[str, Any], dict[str, Kind]]:
-        cells = self._sources[0]
+        cells = self._sources(parameters=True)
         if len(cells) != 1:
             raise PressError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
         values, kinds = read_cell(cells[0], self.name)
@@ -324,7 +330,7 @@ def _boxed(text: str) -> int:
 
 
 def is_parameters(cell: Any) -> bool:
-    return "parameters" in cell.metadata.get("tags", [])
+    return "parameters" in cell["metadata"].get("tags", [])
 
 
 def discover() -> list[Chapter]:

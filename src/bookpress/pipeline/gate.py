@@ -16,16 +16,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, claims, paths, results, stamp
+from bookpress import claims, paths, results, stamp
 from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED, tested
 from bookpress.errors import PressError
+from bookpress.kept import kept
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PUBLISHED
-from bookpress.schema import valid
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -174,11 +174,12 @@ def figures(evidence: Evidence) -> Lines:
         yield f"figure {name} is drawn but the text does not show it"
 
 
-def drawn(evidence: Evidence) -> set[str]:
+def drawn(evidence: Evidence) -> frozenset[str]:
     """The figures that a run's cells drew; of a published run those that a function draws from its results."""
     if evidence.is_published:
         return pictures.told(evidence.chapter)
-    return {path.name.partition(".")[0] for path in evidence.figures_folder.glob("*.svg") if path.is_file()}
+    files = (path for path in evidence.figures_folder.glob("*.svg") if path.is_file())
+    return frozenset(path.name.partition(".")[0] for path in files)
 
 
 def required_results(evidence: Evidence) -> Lines:
@@ -472,25 +473,7 @@ def refused(chapters: Iterable[Chapter]) -> list[str]:
 
 def _remembered(evidence: Evidence) -> list[str]:
     """What the gate says of committed evidence, asked again only when something that it reads has changed."""
-    memory = paths.runs_folder() / ".gate.json"
-    name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
-    known = _known(memory)
-    if name in known and known[name][0] == key:
-        return known[name][1]
-    found = problems(evidence)
-    with suppress(OSError):  # else there is nowhere to remember it
-        atomic.write_json(memory, known | {name: (key, found)})
-    return found
-
-
-Memory = dict[str, tuple[str, list[str]]]  # run -> key of all that was read, what was said
-
-
-def _known(memory: Path) -> Memory:
-    try:
-        return valid(Memory, json.loads(memory.read_bytes()), memory.name)
-    except (OSError, ValueError, RecursionError, PressError):
-        return {}
+    return kept(f"gate {evidence.name}", _key(evidence), lambda: problems(evidence))
 
 
 def _key(evidence: Evidence) -> str:
@@ -501,11 +484,12 @@ def _key(evidence: Evidence) -> str:
     run.append(results.draws_path(evidence.results_path))
     machine = (str(paths.repository_root()), os.path.expanduser("~"), sys.version)
     locked = locks.read().head(evidence.chapter.name)
-    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine} {locked}")
+    return _digest([*sorted(own), *sorted(run)], f"{code_here()} {machine} {locked}")
 
 
 @cache
-def _package() -> str:
+def code_here() -> str:
+    """SHA-256 of the package and the press, with their lists."""
     found = (path for folder in folders().values() for path in folder.rglob("*"))
     return _digest(sorted(path for path in found if path.suffix in (".py", ".yml")), "")
 

@@ -55,23 +55,28 @@ def drawings(chapter: Chapter) -> dict[str, Draw]:
     return found
 
 
-def told(chapter: Chapter) -> set[str]:
+def told(chapter: Chapter) -> frozenset[str]:
     """The figures of `drawings`, told from the code alone: nothing is imported, which takes seconds. A name that the
     package does not define draws none."""
-    code, found = stamp.here(), set[str]()
-    body = ast.parse("\n".join(chapter.code_cells)).body
+    return _told(chapter.name, "\n".join(chapter.code_cells), stamp.here())
+
+
+@lru_cache(maxsize=64)
+def _told(chapter: str, cells: str, code: stamp.Code) -> frozenset[str]:
+    found = set[str]()
+    body = ast.parse(cells).body
     known = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef)]
-    cells = code.take_apart(stamp.Module("", ""), ast.unparse(ast.Module(known, [])))
-    for module in map(code.module, book().figures.modules(chapter.name)):
+    own = code.take_apart(stamp.Module("", ""), ast.unparse(ast.Module(known, [])))
+    for module in map(code.module, book().modules(chapter)):
         for node in module.defined.get("FIGURES", ()):
             found |= {key.value for key in node.value.keys}
     for call in filter(None, map(_of_figure, body)):
         drawn = stamp.Reading([ast.Expr(call.args[1])])
-        mentioned = code.mentioned(drawn, cells)
-        own = {each.arg for each in ast.walk(call.args[1]) if isinstance(each, ast.arg)}
-        if {name for name, *_ in drawn.names} <= {name for name, _ in mentioned} | own:
+        mentioned = code.mentioned(drawn, own)
+        given = {each.arg for each in ast.walk(call.args[1]) if isinstance(each, ast.arg)}
+        if {name for name, *_ in drawn.names} <= {name for name, _ in mentioned} | given:
             found |= {call.args[0].value} if all(code.defines(place) for _, place in mentioned) else set()
-    return found
+    return frozenset(found)
 
 
 def _of_figure(statement: ast.stmt) -> ast.Call | None:
@@ -180,7 +185,7 @@ def _digest(run: Evidence) -> str:
     """What a run's figures are made of: its results, the code that its cells and its package's drawings reach by
     imports, the press's own, the inks, the versions of what draws."""
     own = "\n".join(run.chapter.code_cells)
-    starts = {*_imported(own), book().figures_module, *book().figures.modules(run.chapter.name)}
+    starts = {*_imported(own), book().figures_module, *book().modules(run.chapter.name)}
     code = hashlib.sha256(own.encode())
     for module in sorted(_reached(starts) | {f"{PRESS}.pipeline.pictures", f"{PRESS}.pipeline.inks"}):
         code.update(_source(module).encode())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from bookpress.claims import Claim, locks
 from bookpress.claims.draws import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
+from bookpress.kept import kept
 from bookpress.pipeline import gate
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
 from bookpress.pipeline.chapters import Chapter
@@ -55,12 +58,24 @@ def kept_problems() -> list[str]:
         return [f"which of them are kept cannot be told: {line}" for line in unread]
     there = {path.stem: path for path in sorted(paths.trainings_folder().glob("*.npz"))}
     found = [f"trainings/{n}.npz is missing; publish its chapter again" for n in sorted(wanted - set(there))]
-    for name, path in there.items():
-        if name not in wanted:
-            found.append(f"trainings/{path.name} belongs to no published run; remove it")
-        elif wrong := store.problem(name, path.read_bytes()):
-            found.append(f"trainings/{path.name} is {wrong}; publish its chapter again")
+    for name in sorted(set(there) - wanted):
+        found.append(f"trainings/{name}.npz belongs to no published run; remove it")
+    held = {name: there[name].read_bytes() for name in there if name in wanted}
+    for name, wrong in _problems(held).items():
+        found.append(f"trainings/{name}.npz is {wrong}; publish its chapter again")
     return found
+
+
+def _problems(held: Mapping[str, bytes]) -> dict[str, str]:
+    """Of trainings by their names what is wrong with those that are not whole; kept by all that they hold, for to unpack
+    them takes a second."""
+
+    def look() -> dict[str, str]:
+        found = {name: store.problem(name, content) for name, content in held.items()}
+        return {name: wrong for name, wrong in found.items() if wrong}
+
+    hashes = [(name, hashlib.sha256(content).hexdigest()) for name, content in held.items()]
+    return kept("trainings", stamp.digest([hashes, gate.code_here()]), look)
 
 
 def _wanted() -> tuple[set[str], list[str]]:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import re
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from bookpress.book import book
 from bookpress.errors import PressError
+from bookpress.runs import task
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from bookpress.runs.pool import Keep, Tell
+
 ADDRESS = re.compile(r"(tcp|tls|wss?|ucx)://.+:\d+")
 #: Seconds in which a scheduler must answer, and hand over a result that it has.
 ANSWER, HAND_OVER = 15, 300
+#: Seconds without a word after which the loop looks up, so that Ctrl-C is heard on every system.
+LOOK = 1.0
 
 
 def scheduler() -> str | None:
@@ -49,6 +57,32 @@ def connected() -> Iterator[Client]:
             client.close(timeout=2)
     finally:
         logger.setLevel(before)
+
+
+def train(tasks: list[dict[str, Any]], tell: Tell, keep: Keep) -> None:
+    """Train all tasks there, as `pool.train` does here."""
+    from bookpress.runs import checkpoints  # with torch: who asks for the address has no need of it
+
+    events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
+    topic, waiting = f"{book().package}-{uuid.uuid4().hex}", dict[Any, int]()
+    with connected() as client:
+        client.subscribe_topic(topic, lambda event: events.put(event[1]))
+        for index, each in enumerate(tasks):
+            future = client.submit(task.on_worker, each, topic, index, pure=False, priority=-index)
+            waiting[future] = index
+            future.add_done_callback(events.put)
+        while waiting:
+            try:
+                event = events.get(timeout=LOOK)
+            except queue.Empty:
+                continue
+            if isinstance(event, dict):
+                tell(event["run"], event["step"], event["begins"])
+            else:
+                index, found = waiting.pop(event), result(event)
+                keep(index, found)
+                if found["checkpoint"]:  # it lies where the worker is
+                    client.run(checkpoints.remove, tasks[index]["keys"], on_error="ignore")
 
 
 def result(future: Any) -> Any:

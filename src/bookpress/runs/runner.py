@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
@@ -22,8 +20,6 @@ from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
 
 Arrays = dict[str, np.ndarray]
-#: Seconds without a word after which the loop looks up, so that Ctrl-C is heard on every system.
-LOOK = 1.0
 IMPORTED = kinds.imported()
 
 
@@ -140,52 +136,23 @@ def _train(
     progress = Progress([each["steps"] for each in tasks])
     at_once = cores() if all(each["device"] == "cpu" for each in tasks) else 1
     workers = min(workers or at_once, len(tasks))
+
+    def done(index: int, result: dict[str, Any]) -> None:
+        keep(index, result)
+        progress.finish(index)
+
     try:
         if address := cluster.scheduler():
             progress.starting(f"asking {address} for workers")
-            _on_cluster(tasks, progress, keep)
+            cluster.train(tasks, progress.tell, done)
         elif workers == 1:
             for index, each in enumerate(tasks):
-                keep(index, task.train(each, partial(progress.tell, index)))
-                progress.finish(index)
+                done(index, task.train(each, partial(progress.tell, index)))
         else:
             progress.starting(f"starting {workers} workers")
-
-            def keep_and_say(index: int, result: dict[str, Any]) -> None:
-                keep(index, result)
-                progress.finish(index)
-
-            pool.train(tasks, workers, progress.tell, keep_and_say)
+            pool.train(tasks, workers, progress.tell, done)
     finally:
         progress.close()
-
-
-def _on_cluster(
-    tasks: list[dict[str, Any]], progress: Progress, keep: Callable[[int, dict[str, Any]], None]
-) -> None:
-    events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
-    topic = f"{book().package}-{uuid.uuid4().hex}"
-    with cluster.connected() as client:
-        client.subscribe_topic(topic, lambda event: events.put(event[1]))
-        waiting = {}
-        for index, each in enumerate(tasks):
-            future = client.submit(task.on_worker, each, topic, index, pure=False, priority=-index)
-            waiting[future] = index
-            future.add_done_callback(events.put)
-        while waiting:
-            try:
-                event = events.get(timeout=LOOK)
-            except queue.Empty:
-                continue
-            if isinstance(event, dict):
-                progress.tell(event["run"], event["step"], event["begins"])
-            else:
-                index = waiting.pop(event)
-                result = cluster.result(event)
-                keep(index, result)
-                if result["checkpoint"]:  # it lies where the worker is
-                    client.run(checkpoints.remove, tasks[index]["keys"], on_error="ignore")
-                progress.finish(index)
 
 
 def _device(named: str | None) -> str:

@@ -3,148 +3,127 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
-from locked_coin import edit_results, laptop_run
+from locked_coin import claims_file, coin, edit, edit_results, laptop_run, stamped
 
 from bnbook.errors import BnbookError
-from bookpress.pipeline import compare, execution, publishing
+from bookpress.pipeline import chapter_runs, compare, execution, publishing
 from scripts import course as measuring
-
-
-def judged():
-    lines, outcome = compare.compare(laptop_run())
-    return "\n".join(lines), outcome
-
-
-def values(name, numbers):
-    def change(content):
-        content["results"][name]["values"] = numbers
-
-    edit_results(change)
-
-
-def claims(ran, *tests, **about):
-    entries = [
-        {"id": f"coin-{n}", "source": SOURCE, "says": "x", "figure": "shares", "test": test, **about}
-        for n, test in enumerate(tests)
-    ]
-    (ran / "book" / "part" / "coin.claims.yml").write_text(json.dumps({"claims": entries}))
-
 
 SOURCE = {"key": "folklore", "version": "oral", "where": "here"}
 LEVEL = {"kind": "level", "a": "heads", "side": "greater", "threshold": 0.1}
 BOUND = {"kind": "inequality", "a": "draws"}
+NONE_IN_FIVE, ONE_IN_FIVE = [0] * 5, [0, 0, 0, 0, 1]
 
 
-def test_a_rerun_is_judged_by_the_published_band(ran):
-    with pytest.raises(BnbookError, match="no published run"):
-        judged()
-    publishing.publish(laptop_run().chapter, "laptop")
-    words, outcome = judged()
-    assert (
-        outcome == compare.AGREES
-        and "agrees with the book's laptop run: 1 of 1 results in their bands" in words
-    )
+def judged(run=None, details=False):
+    lines, outcome = compare.compare(run or laptop_run(), details)
+    return "\n".join(lines), outcome
+
+
+def values(name, numbers, of=laptop_run):
+    stamped(of(), lambda content: content["results"][name].update(values=numbers))
+
+
+def claims(root, *tests, exact=False, **about):
+    """The chapter's claims, and whether it is exact."""
+    entries = [
+        {"id": f"coin-{n}", "source": SOURCE, "says": "x", "figure": "shares", "test": test, **about}
+        for n, test in enumerate(tests)
+    ]
+    claims_file(root).write_text(json.dumps({"claims": entries}))
+    if exact:
+        edit(coin().path, "exact: false", "exact: true")
+
+
+def smoke_run():
+    return chapter_runs.fresh_run(coin(), "smoke")
+
+
+def publish():
+    publishing.publish(coin(), "laptop")
+
+
+def biased():
     values("heads", [0.9] * 5)
     edit_results(lambda content: content["parameters"].update(rate=0.9))
-    words, outcome = judged()
-    assert outcome == compare.DIFFERS and "heads: 0.9, book" in words and "DIFFERS" in words
-    assert "other rate: 0.9; book: 0.5" in words
-    assert "claim coin-fair: not reproduced (“reproduced” when it ran); book: reproduced" in words
 
 
-def test_the_course_reads_the_outcome_from_the_lines_of_a_run(ran):
-    publishing.publish(laptop_run().chapter, "laptop")
-    words, found = judged()
-    printed = f"passed part/coin (laptop) in 2.0 s\n{words}\n"
-    assert measuring.outcome(printed).startswith(found) and measuring.outcome(printed) in words
+def other_code():
+    edit(coin().path, "rate) / tosses", "rate) / tosses * 1")
+
+
+DATA = {"name": "cifar10-jpeg75", "sha256": "5" * 64, "exact": False}
+#: What became of the run since it was published -> the outcome, and what is said.
+SINCE = [
+    (lambda: None, compare.AGREES, ("agrees with the book's laptop run: 1 of 1 results in their bands",)),
+    (biased, compare.DIFFERS, (
+        "heads: 0.9, book", "DIFFERS", "other rate: 0.9; book: 0.5",
+        "claim coin-fair: not reproduced (“reproduced” when it ran); book: reproduced")),
+    (lambda: edit_results(lambda content: content["results"].pop("heads")), compare.UNTOLD,
+     ("heads: not measured in this run", "nothing to compare")),
+    (lambda: edit_results(lambda content: content.update(data=[DATA])), compare.AGREES, (
+        "\n  OTHER DATA: cifar10-jpeg75 555555555555 (not the exact set); book: none; the bands are those of the book's data\n",)),
+    (other_code, compare.AGREES, ("other code: the book's run is stale (code changed since)",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "outcome", "words"), SINCE)
+def test_a_rerun_is_judged_by_the_published_band(ran, change, outcome, words):
+    with pytest.raises(BnbookError, match="no published run"):
+        judged()
+    publish()
+    change()
+    said, found = judged()
+    assert found == outcome and [each for each in words if each not in said] == []
+    assert (found in compare.PASSING) == (found == compare.AGREES)
+    assert (
+        measuring.outcome(f"passed part/coin (laptop) in 2.0 s\n{said}\n") in said.splitlines()[0]
+    )  # read by the course
 
 
 def test_the_bands_of_several_results_are_wider_together(ran):
     claims(ran, LEVEL, LEVEL | {"a": "draws"})
-    publishing.publish(laptop_run().chapter, "laptop")
+    publish()
     low, high = compare.prediction_band(laptop_run().results["heads"], 5, 0.995)
     assert f"band {low:.4g} to {high:.4g}" in judged()[0]
 
 
 def test_verdicts_of_an_exact_chapter_count_at_every_profile(ran):
-    claims(ran, BOUND)
-    path = ran / "book" / "part" / "coin.md"
-    path.write_text(path.read_text().replace("exact: false", "exact: true"))
-    values("draws", [0] * 5)
-    chapter = laptop_run().chapter
-    publishing.publish(chapter, "laptop")
+    claims(ran, BOUND, exact=True)
+    values("draws", NONE_IN_FIVE)
+    publish()
     words, outcome = judged()
     assert outcome == compare.AGREES and "1 of 1 exact verdicts as in the book" in words
-    values("draws", [0, 0, 0, 0, 1])
+    values("draws", ONE_IN_FIVE)
     assert judged()[1] == compare.DIFFERS
-    smoke = compare.compare(laptop_run().__class__(chapter, ran / "runs" / "smoke"))
-    assert smoke[1] == compare.DIFFERS, "its draws are 0, 1, 2: three violations"
-    path.write_text(path.read_text().replace("exact: true", "exact: false"))
-    edit_results(lambda content: content)
-    chapter = laptop_run().chapter
+    assert judged(smoke_run())[1] == compare.DIFFERS, "its draws are 0, 1, 2: three violations"
+    edit(coin().path, "exact: true", "exact: false")
     assert judged()[1] == compare.DIFFERS, "a bound is exact in any chapter, at the same profile"
-    words, outcome = compare.compare(laptop_run().__class__(chapter, ran / "runs" / "smoke"))
+    words, outcome = judged(smoke_run())
     assert outcome == compare.OTHER and outcome in compare.PASSING
-    assert "is not comparable with the book" in words[-1] and "try --profile laptop" in words[-1]
+    assert "is not comparable with the book" in words and "try --profile laptop" in words
 
 
 def test_a_small_search_that_meets_no_exception_contradicts_nothing(ran):
-    claims(ran, BOUND, statement=True)
-    path = ran / "book" / "part" / "coin.md"
-    path.write_text(path.read_text().replace("exact: false", "exact: true"))
-    values("draws", [0, 0, 0, 0, 1])
-    chapter = laptop_run().chapter
-    publishing.publish(chapter, "laptop")
-    smoke = laptop_run().__class__(chapter, ran / "runs" / "smoke")
-    content = json.loads(smoke.results_path.read_text())
-    content["results"]["draws"]["values"] = [0, 0, 0]
-    smoke.results_path.write_text(json.dumps(content))
-    words, outcome = compare.compare(smoke.__class__(chapter, ran / "runs" / "smoke"), True)
-    assert (
-        outcome == compare.OTHER
-        and "holds; book: wrong (exploratory): too few trials to tell" in "\n".join(words)
-    )
-    values("draws", [0] * 5)
+    claims(ran, BOUND, exact=True, statement=True)
+    values("draws", ONE_IN_FIVE)
+    publish()
+    values("draws", [0, 0, 0], of=smoke_run)
+    words, outcome = judged(smoke_run(), details=True)
+    assert outcome == compare.OTHER and "holds; book: wrong (exploratory): too few trials to tell" in words
+    values("draws", NONE_IN_FIVE)
     assert judged()[1] == compare.DIFFERS, "with as many trials it does"
 
 
-def test_nothing_to_compare_is_no_agreement(ran):
-    publishing.publish(laptop_run().chapter, "laptop")
-    edit_results(lambda content: content["results"].pop("heads"))
-    words, outcome = judged()
-    assert outcome == compare.UNTOLD and outcome not in compare.PASSING
-    assert "heads: not measured in this run" in words and "nothing to compare" in words
-
-
 def test_the_books_run_at_the_same_profile_is_the_one_to_compare_with(ran):
-    chapter = laptop_run().chapter
-    publishing.publish(chapter, "laptop")
-    for path in (ran / "executed" / "laptop").rglob("*.*"):
-        if path.is_file():
-            target = ran / "executed" / "paper" / path.relative_to(ran / "executed" / "laptop")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes().replace(b'"profile": "laptop"', b'"profile": "paper"'))
+    publish()
+    shutil.copytree(ran / "executed" / "laptop", ran / "executed" / "paper")
+    edit(ran / "executed" / "paper" / "part" / "coin.json", '"profile": "laptop"', '"profile": "paper"')
     assert "agrees with the book's laptop run" in judged()[0]
-
-
-def test_other_data_are_said_first(ran):
-    publishing.publish(laptop_run().chapter, "laptop")
-    row = {"name": "cifar10-jpeg75", "sha256": "5" * 64, "exact": False}
-    edit_results(lambda content: content.update(data=[row]))
-    assert judged()[0].splitlines()[1] == (
-        "  OTHER DATA: cifar10-jpeg75 555555555555 (not the exact set); book: none; "
-        "the bands are those of the book's data"
-    )
-
-
-def test_code_that_changed_since_the_books_run_is_said(ran):
-    publishing.publish(laptop_run().chapter, "laptop")
-    path = ran / "book" / "part" / "coin.md"
-    path.write_text(path.read_text().replace("rate) / tosses", "rate) / tosses * 1"))
-    assert "other code: the book's run is stale (code changed since)" in judged()[0]
 
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
@@ -203,7 +182,6 @@ def test_sides_of_a_ratio_are_compared_by_their_logarithms_and_shares_lie_betwee
     assert one([1.0, -1.0], theirs, ratio=True).low < 0, "no logarithm of what is negative"
     row = one([0.95, 0.96, 0.95], [0.95, 0.97, 0.98], share=True)
     assert row.high == 1.0 and row.low > 0.6
-
-
-def test_the_mean_of_a_ratios_side_is_that_of_its_logarithms():
-    assert one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True).mine == pytest.approx(10**0.5)
+    assert one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True).mine == pytest.approx(10**0.5), (
+        "a mean of logarithms"
+    )

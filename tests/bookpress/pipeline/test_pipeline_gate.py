@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tiny_book
 import torch
-from locked_coin import claims_file, edit, edit_results, laptop_run, stamped
+from locked_coin import claims_file, coin, edit, edit_results, laptop_run, stamped
 
 from bnbook.errors import BnbookError
 from bookpress import paths, results
@@ -38,10 +38,6 @@ def edit_text(old, new):
 
 def refused():
     return " | ".join(gate.problems(laptop_run()))
-
-
-def test_a_good_run_passes(ran):
-    assert gate.problems(laptop_run()) == []
 
 
 def last(change):
@@ -152,29 +148,34 @@ def test_each_change_is_refused_in_its_own_words(ran, change, words):
     assert [each for each in words if each not in found] == [] and "frac" not in found, found
 
 
-def test_a_figure_that_no_function_draws_is_refused(ran, monkeypatch):
-    monkeypatch.setattr(pictures, "told", lambda _: set())
-    with pytest.raises(
-        BnbookError, match=r"coin.figures/shares.svg is drawn by a cell alone; expected a function"
-    ):
-        publishing.publish(laptop_run().chapter, "laptop")
-
-
-def test_a_table_with_formulas_passes(ran):
-    shows(
-        "display_data",
-        data={
-            "text/markdown": r"| $\left(a_{i}\right) \leq \text{x}$ | *b* |" "\n|:---|---:|\n| $x[1]$ | `c` |"
-        },
-    )()
-    assert gate.problems(laptop_run()) == []
-
-
-def test_a_picture_with_words_passes(ran):
+def a_picture():
     shows("display_data", data={"image/png": "AAAA"})()
     words = {"image": {"alt": "A red line that rises from left to right."}}
     last(lambda cell: cell.metadata.update(mystnb=words))()
+
+
+def other_words():
+    edit_text("Is it fair?", "Is this coin fair?")
+    edit_text("use_style()", "use_style()  # the book's look")
+    edit_text("seeds = 3  # runs", "seeds = 3  # how many runs")
+
+
+FORMULAS = r"| $\left(a_{i}\right) \leq \text{x}$ | *b* |" "\n|:---|---:|\n| $x[1]$ | `c` |"
+TABLE = shows("display_data", data={"text/markdown": FORMULAS})
+
+
+@pytest.mark.parametrize("change", [lambda: None, TABLE, a_picture, other_words])
+def test_what_may_stand_in_a_run_and_what_may_change_after_it(ran, change):
+    change()
     assert gate.problems(laptop_run()) == []
+
+
+def test_a_figure_that_no_function_draws_is_refused(ran, monkeypatch):
+    monkeypatch.setattr(pictures, "told", lambda _: set())
+    with pytest.raises(
+        BnbookError, match="coin.figures/shares.svg is drawn by a cell alone; expected a function"
+    ):
+        publishing.publish(coin(), "laptop")
 
 
 LEAKS = "/Users/ann/x /tmp/x /srv/book/a /data/ann/x /scratch/ann /mnt/d/x /usr/lib/python3/x /Volumes/d/x".split()
@@ -193,64 +194,51 @@ def test_what_is_a_local_path_and_what_an_address():
     assert gate.ADDRESS.search("<bo@b-c.co.uk>") and gate.ADDRESS.search("a+b@x.io.")
 
 
-def test_prose_and_comments_make_nothing_stale(ran):
-    edit_text("Is it fair?", "Is this coin fair?")
-    edit_text("use_style()", "use_style()  # the book's look")
-    edit_text("seeds = 3  # runs", "seeds = 3  # how many runs")
-    assert gate.problems(laptop_run()) == []
-
-
 def test_a_number_edited_by_hand(ran):
     run = laptop_run()
-    content = json.loads(run.notebook_path.read_text())
-    content["cells"][0]["source"] = "# Another coin"
-    run.notebook_path.write_text(json.dumps(content))
+    edit(run.notebook_path, "# A coin", "# Another coin")
     assert "coin.ipynb is not the file that the run wrote" in refused()
     whole = json.loads(run.results_path.read_text())
     heads = whole["results"] | {"heads": whole["results"]["heads"] | {"unit": "heads"}}
-    for edited in (
-        {"results": heads},
-        *({part: dict.fromkeys(whole[part], "0")} for part in ("claims", "parameters")),
-    ):
+    parts = ({part: dict.fromkeys(whole[part], "0")} for part in ("claims", "parameters"))
+    for edited in ({"results": heads}, *parts):
         run.results_path.write_text(json.dumps(whole | edited))
         assert "coin.json is not the file that the run wrote" in refused()
 
 
 def test_a_file_that_is_not_whole_is_one_line_of_its_chapter(ran):
-    whole = laptop_run().notebook_path.read_text()
-    deep, lists, tags = (
-        "[" * 10**5,
-        re.sub('"outputs": ', '"outs": ', whole),
-        re.sub('"tags": \\[', '"tags": 5, "x": [', whole),
-    )
-    odd = whole.replace('"papermill": {', '"papermill": [], "x": {')
-    for content in (
-        *(whole[: len(whole) // 2], "[]", "{}", '{"cells": [1], "metadata": {}}', deep, lists, tags, odd),
+    run = laptop_run()
+    whole = run.notebook_path.read_text()
+    broken = [whole[: len(whole) // 2], "[]", "{}", '{"cells": [1], "metadata": {}}', "[" * 10**5]
+    for old, new in (
+        ('"outputs": ', '"outs": '),
+        ('"tags": [', '"tags": 5, "x": ['),
+        ('"papermill": {', '"papermill": [], "x": {'),
     ):
-        laptop_run().notebook_path.write_text(content)
+        broken.append(whole.replace(old, new))
+    for content in broken:
+        run.notebook_path.write_text(content)
         assert refused() == "coin.ipynb is not a whole notebook; run the chapter again"
-    laptop_run().results_path.write_text("{")
+    run.results_path.write_text("{")
     assert refused() == "laptop/part/coin.json is not a whole results file; run the chapter again"
     paths.executed_folder().mkdir()
-    paths.rewritten().write_text("[")
-    with pytest.raises(BnbookError, match="rewritten.json is no JSON"):
-        laptop_run().files()
-    paths.rewritten().write_text('{"a": 1}')
-    with pytest.raises(BnbookError, match="rewritten.json: a is 1; expected a text"):
-        laptop_run().files()
-    laptop_run().notebook_path.unlink()
+    for content, words in (
+        ("[", "rewritten.json is no JSON"),
+        ('{"a": 1}', "rewritten.json: a is 1; expected a text"),
+    ):
+        paths.rewritten().write_text(content)
+        with pytest.raises(BnbookError, match=words):
+            laptop_run().files()
+    run.notebook_path.unlink()
     assert refused() == "notebook or results file is missing"
 
 
 def test_a_claim_that_cannot_be_judged_fails_the_run_that_has_just_ended(ran):
     edit(claims_file(ran), "a: heads", "a: wide")
-    edit_results(lambda content: content["results"].update(wide=dict(WIDE)))
-    assert "result wide has shape (5, 2); expected one number per seed" in " ".join(
-        gate.problems(laptop_run(), fresh=True)
-    )
-
-
-WIDE = {"values": [[1, 2]] * 5, "seeds": [0, 1, 2, 3, 4], "unit": "", "note": ""}
+    wide = {"values": [[1, 2]] * 5, "seeds": [0, 1, 2, 3, 4], "unit": "", "note": ""}
+    edit_results(lambda content: content["results"].update(wide=wide))
+    found = " ".join(gate.problems(laptop_run(), fresh=True))
+    assert "result wide has shape (5, 2); expected one number per seed" in found
 
 
 def test_only_code_and_chapters_that_differ_from_the_commit_count(ran):
@@ -278,105 +266,80 @@ def test_what_the_gate_refuses_is_neither_shown_nor_rendered(ran, tmp_path):
 
 
 def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, monkeypatch):
+    """Among that the lists of the package, such as of known data sets, and the home folder, whose path no run may carry."""
     chapter = laptop_run().chapter
     publishing.publish(chapter, "laptop")
-    asked, problems = [], gate.problems
-
-    def ask(evidence):
-        asked.append(1)
-        return problems(evidence)
-
-    monkeypatch.setattr(gate, "problems", ask)
-    memory = ran / "runs" / ".gate.json"
-    memory.write_text('{"laptop/part/other": ["k", []]}')
-    assert passed_run(chapter) and passed_run(chapter) and len(asked) == 1
-    assert list(json.loads(memory.read_text())) == ["laptop/part/other", "laptop/part/coin"]
-    book = ran / "book" / "part"
-    notebook = next((ran / "executed").rglob("*.ipynb"))
     assert not [*(ran / "executed").rglob("*.svg")], "what a function draws is not published"
-    for changed in (book / "coin.md", book / "coin.claims.yml", book / "_settings.yml", notebook):
-        count = len(asked)
-        changed.write_text((changed.read_text() if changed.exists() else "") + "\n")
-        passed_run(laptop_run().chapter)
-        assert len(asked) == count + 1, changed
-    assert passed_run(chapter) is None, "the notebook is not the one that the run wrote"
-    results_file = chapter_runs.published(chapter, "laptop").results_path
-    edit(results_file, '"unit": "share"', '"unit": "shares"')
-    assert passed_run(laptop_run().chapter) is None and len(asked) == 6
-    for broken in ("[1", "[" * 10**5, '{"laptop/part/coin": [1, []]}'):
-        memory.write_text(broken)
-        assert gate._known(memory) == {}
-    monkeypatch.setattr(gate.atomic, "write_json", _full)
-    assert passed_run(chapter) is None and len(asked) == 7, "a memory that cannot be kept is none"
-
-
-def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machine(ran, monkeypatch):
-    """Such as the list of known data sets with their hashes, by which the gate judges."""
-    package = ran / "package"
-    (package / "data").mkdir(parents=True)
-    for name in ("__init__.py", "data/known.yml", "data/notes.txt"):
-        (package / name).write_text("")
+    package, asked, problems = ran / "package", [], gate.problems
+    package.mkdir()
+    monkeypatch.setenv("BNBOOK_CACHE", str(ran / "cache"))
     monkeypatch.setattr(gate, "folders", lambda: {"package": package})
-    run = publishing.publish(laptop_run().chapter, "laptop")
+    monkeypatch.setattr(gate, "problems", lambda evidence: asked.append(1) or problems(evidence))
 
-    def key():
-        gate._package.cache_clear()
-        return gate._key(run)
+    def is_asked():
+        count = len(asked)
+        gate.code_here.cache_clear()
+        passed_run(coin())
+        return len(asked) > count
 
-    keys = [key(), key()]
-    for name in ("data/known.yml", "data/notes.txt", "__init__.py"):
-        (package / name).write_text("sha256: 1")
-        keys.append(key())
-    monkeypatch.setenv("HOME", str(ran))  # whose path no run may carry
-    keys.append(key())
-    gate._package.cache_clear()
-    same = [a == b for a, b in zip(keys, keys[1:])]
-    assert same == [True, False, True, False, False]
-
-
-def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran):
-    run = chapter_runs.fresh_run(laptop_run().chapter, "smoke")
-    path = claims_file(ran)
-    text = path.read_text()
-    assert gate.problems(run) == []
-    for judged in ("laptop", "paper"):
-        also = "- id: coin-draws\n  source: everywhere\n  says: It is drawn.\n  figure: shares\n"
-        also += f"  evidence: [{judged}]\n  test: {{kind: level, a: tries, expected: 0.5, tolerance: 9.0}}\n"
-        path.write_text(text + also)
-        found = gate.problems(chapter_runs.fresh_run(laptop_run().chapter, "smoke"))
-        missing = "result 'tries' is missing; the text or a claim needs it" in found
-        assert missing is (judged == "laptop")
-    assert not any("tries" in line for line in gate.problems(laptop_run()))
+    assert is_asked() and not is_asked() and passed_run(chapter)
+    part, held = ran / "book" / "part", chapter_runs.published(chapter, "laptop")
+    files = [
+        part / "coin.md",
+        part / "coin.claims.yml",
+        part / "_settings.yml",
+        package / "known.yml",
+        package / "a.py",
+    ]
+    for path in (*files, held.notebook_path):
+        path.write_text((path.read_text() if path.exists() else "") + "\n")
+        assert is_asked() and not is_asked(), path
+    assert passed_run(chapter) is None, "the notebook is not the one that the run wrote"
+    edit(held.results_path, '"unit": "share"', '"unit": "shares"')
+    assert is_asked()
+    (package / "notes.txt").write_text("x")
+    assert not is_asked()
+    monkeypatch.setenv("HOME", str(ran))
+    assert is_asked()
+    gate.code_here.cache_clear()
 
 
-def _full(*_):
-    raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("judged", ["laptop", "paper"])
+def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran, judged):
+    smoke = lambda: gate.problems(chapter_runs.fresh_run(coin(), "smoke"))
+    assert smoke() == []
+    also = "- id: coin-draws\n  source: everywhere\n  says: It is drawn.\n  figure: shares\n"
+    also += f"  evidence: [{judged}]\n  test: {{kind: level, a: tries, expected: 0.5, tolerance: 9.0}}\n"
+    claims_file(ran).write_text(claims_file(ran).read_text() + also)
+    missing = "result 'tries' is missing; the text or a claim needs it"
+    assert (missing in smoke()) == (judged == "laptop")
+    assert not any("tries" in line for line in gate.problems(laptop_run())) or judged == "laptop"
+
+
+UNFIT = [
+    (lambda content: content["provenance"].update(dirty=True), "made from uncommitted code"),
+    (lambda content: content.update(default_parameters=False), "its own parameters"),
+    (lambda content: content.update(results={}), "does not pass the gate: result 'heads' is missing"),
+]
 
 
 def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
-    chapter = laptop_run().chapter
+    chapter = coin()
     published = publishing.publish(chapter, "laptop")
     assert published.exists and gate.problems(published) == []
     assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
     with pytest.raises(BnbookError, match="no paper run"):
         publishing.publish(chapter, "paper")
-    before = published.results_path.read_bytes()
-    for change, words in (
-        (lambda content: content["provenance"].update(dirty=True), "made from uncommitted code"),
-        (lambda content: content.update(default_parameters=False), "its own parameters"),
-        (
-            lambda content: content.update(default_parameters=True, results={}),
-            "does not pass the gate: result 'heads' is missing",
-        ),
-    ):
+    before, whole = published.results_path.read_bytes(), laptop_run().results_path.read_bytes()
+    for change, words in UNFIT:
+        laptop_run().results_path.write_bytes(whole)
         edit_results(change)
         with pytest.raises(BnbookError, match=words):
             publishing.publish(chapter, "laptop")
     assert published.results_path.read_bytes() == before
     (published.folder / "stray.txt").write_text("x")
-    assert publishing.executed_problems([chapter])["executed"] == [
-        "laptop/stray.txt belongs to no chapter; remove it"
-    ]
+    stray = ["laptop/stray.txt belongs to no chapter; remove it"]
+    assert publishing.executed_problems([chapter])["executed"] == stray
 
 
 def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_path):
