@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, paths
@@ -21,7 +20,7 @@ def kept(
     One file a label and book, in the user's cache; what cannot be read or written there is made anew.
     """
     try:
-        folder = _folder()
+        folder = paths.cache_folder() / "kept"
     except RuntimeError:  # an unknown user has no home and keeps nothing
         return make()
     path = folder / f"{hashlib.sha256(f'{paths.repository_root()} {label}'.encode()).hexdigest()[:32]}.json"
@@ -31,10 +30,6 @@ def kept(
         if found["key"] == known and fits(found["value"]):
             return found["value"]
     value = make()
-    with suppress(OSError):
+    with suppress(OSError, TypeError):  # such as a date in somebody's header, which JSON has not
         atomic.write_text(path, json.dumps({"label": label, "key": known, "value": value}))
     return value
-
-
-def _folder() -> Path:
-    return paths.cache_folder() / "kept"

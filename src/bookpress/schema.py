@@ -4,9 +4,11 @@ wrong and what is expected.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import pydantic
@@ -154,6 +156,14 @@ def require_once(names: Iterable[str], file: str, one: str) -> None:
         if name in seen:
             raise PressError(f"{file}: {one} {name} appears twice; expected it once")
         seen.add(name)
+
+
+def read_table(kind: Any, path: Path) -> Any:
+    """What a file of the evidence holds beside the runs, in JSON; PressError for what is none of that kind."""
+    try:
+        return valid(kind, json.loads(path.read_bytes()), path.name)
+    except (ValueError, RecursionError):
+        raise PressError(f"{path.name} is no JSON; git checkout executed puts it back") from None
 
 
 def as_plain(value: Any) -> Any:

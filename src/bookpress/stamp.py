@@ -23,7 +23,7 @@ from bookpress import paths
 from bookpress.book import PRESS, book, folders
 from bookpress.errors import PressError
 from bookpress.kept import kept
-from bookpress.schema import valid
+from bookpress.schema import read_table
 
 #: Fields of a syntax tree that change no number or that one Python has and another has not.
 UNREAD = ("ctx", "type_comment", "type_params", "returns", "lineno", "simple")
@@ -433,7 +433,4 @@ def _from_before() -> Mapping[str, dict[str, str]]:
 
 @lru_cache(maxsize=4)
 def _table(path: Path, _: int) -> dict[str, dict[str, str]]:
-    try:
-        return valid(dict[str, dict[str, str]], json.loads(path.read_bytes()), path.name)
-    except (ValueError, RecursionError):
-        raise PressError(f"{path.name} is no JSON; git checkout executed puts it back") from None
+    return read_table(dict[str, dict[str, str]], path)

@@ -98,13 +98,8 @@ def _within(content: Any) -> bool:
         left -= len(level)
         inner: list[Any] = []
         for value in level:
-            inner += (
-                [*value, *value.values()]
-                if isinstance(value, dict)
-                else value
-                if isinstance(value, list)
-                else ()
-            )
+            inner += value.keys() if isinstance(value, dict) else ()
+            inner += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
             if len(inner) > left:
                 return False
         level = inner

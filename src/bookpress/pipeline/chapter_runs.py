@@ -5,7 +5,6 @@ executed/PROFILE.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -25,16 +24,13 @@ from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
-from bookpress.schema import valid
+from bookpress.schema import read_table
 
 
 def rewritten() -> dict[str, str]:
     """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
     path = paths.rewritten()
-    try:
-        return valid(dict[str, str], json.loads(path.read_bytes()) if path.is_file() else {}, path.name)
-    except (ValueError, RecursionError):
-        raise PressError(f"{path.name} is no JSON; git checkout executed puts it back") from None
+    return read_table(dict[str, str], path) if path.is_file() else {}
 
 
 class LeftOut(ValueError):
@@ -318,31 +314,8 @@ def _remark(claim: Claim, verdict: str, header: Mapping[str, Any]) -> str:
 
 # ---- Text and evidence joined: the chapter's current words with the outputs and figures of a run -------------------
 
-#: Metadata of an executed cell that is evidence; everything else (times, paths, frontends' notes) goes.
-KEPT_STATUS = ("status", "exception")
 #: The tag of a code cell that is not the chapter's: it installs, carries the claims or shows the verdicts.
 ADDED = "added"
-
-
-def scrub(notebook: Any) -> None:
-    """Remove what papermill and the kernel wrote about this machine: paths, times, identities; in place."""
-    notebook.metadata = {
-        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-        "language_info": {"name": "python"},
-    }
-    for cell in notebook.cells:
-        status = {k: v for k, v in cell.metadata.get("papermill", {}).items() if k in KEPT_STATUS}
-        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
-        if cell.cell_type == "code":
-            cell.metadata["papermill"] = status
-            cell.outputs = [output for output in cell.outputs if not _noise(output)]
-            for output in cell.outputs:
-                output.get("metadata", {}).pop("papermill", None)
-
-
-def _noise(output: Any) -> bool:
-    """Progress frames: text with a carriage return on standard error; they belong to the terminal."""
-    return output.output_type == "stream" and output.name == "stderr" and "\r" in output.text
 
 
 def ran_cells(notebook: Any) -> list[Any]:

@@ -262,7 +262,6 @@ def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: 
 
     notebook = nbformat.read(work.notebook_path, as_version=4)
     notebook.cells = [cell for cell in notebook.cells if cell.get("id") != ENDED]
-    chapter_runs.scrub(notebook)
     gate.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()

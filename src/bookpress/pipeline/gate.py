@@ -59,14 +59,31 @@ WARNED = re.compile(
 SCRUBBED = "(a path of this machine)"
 
 
+#: Metadata of an executed cell that is evidence; everything else (times, paths, frontends' notes) goes.
+KEPT_STATUS = ("status", "exception")
+
+
 def scrub(notebook: Any) -> None:
-    """Take the paths of this machine out of what cells printed, in place."""
+    """Take out what papermill, the kernel and the cells wrote of this machine: times, identities, paths, and frames of
+    progress, which belong to the terminal; in place."""
     patterns = [re.escape(place) for place in sorted(_here(), key=len, reverse=True)]
-    pattern = re.compile(
-        rf"(?:{'|'.join([*patterns, *(each.pattern for each in LOCAL_PATHS)])})[^\s\"'<>|:()]*"
-    )
+    patterns += [each.pattern for each in LOCAL_PATHS]
+    pattern = re.compile(rf"(?:{'|'.join(patterns)})[^\s\"'<>|:()]*")
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
+        status = {k: v for k, v in cell.metadata.get("papermill", {}).items() if k in KEPT_STATUS}
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
+        if cell.cell_type != "code":
+            continue
+        cell.metadata["papermill"] = status
+        frames = (each for each in cell.outputs if each.output_type == "stream" and each.name == "stderr")
+        gone = [each for each in frames if "\r" in each.text]
+        cell.outputs = [output for output in cell.outputs if output not in gone]
+        for output in cell.outputs:
+            output.get("metadata", {}).pop("papermill", None)
             if output.output_type == "stream":
                 output.text = pattern.sub(SCRUBBED, output.text)
             for kind, text in output.get("data", {}).items():

@@ -38,7 +38,13 @@ class Known:
 
     chapter: Chapter
     chain: locks.Chain
-    planned: Mapping[str, Mapping[str, Any]]
+
+    @cached_property
+    def planned(self) -> dict[str, dict[str, Any]]:
+        """Profile -> its plan."""
+        return {
+            each: locks.plan(self.chapter.parameters(each)) for each in PUBLISHED if self.chapter.has(each)
+        }
 
     def seen(self, claim: Claim, locked: bool) -> dict[str, list[list[int]]]:
         """Profile -> seeds for which something that the claim hangs on was there: one of its tests could have
@@ -165,12 +171,11 @@ def powers(chapter: Chapter, profile: str, spreads: Mapping[str, float]) -> Iter
     spreads: claim -> the spread of one seed, in place of that of the published run at the profile, else at another, else of a
     run in runs/. PressError for the name of another chapter's claim.
     """
-    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
-    known, listed = Known(chapter, locks.read(), planned), claims.chapter_claims(chapter.name)
+    known, listed = Known(chapter, locks.read()), claims.chapter_claims(chapter.name)
     order = [profile, *(each for each in PROFILES[::-1] if each != profile)]
     runs = [(f"the published {each} run", known.published[each]) for each in order if each in known.published]
     runs += [(f"the {run.profile} run in runs/{name}", run) for name, run in known.finished]
-    for claim in (each for each in listed if profile in planned):
+    for claim in listed if profile in known.planned else ():
         yield claim.id
         shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
         for test, effect in zip(claim.tests, shown, strict=True):
@@ -178,7 +183,7 @@ def powers(chapter: Chapter, profile: str, spreads: Mapping[str, float]) -> Iter
             earlier, run = next((each for each in said if each[0]), (None, None))
             if claim.id in spreads:
                 earlier = power.given(claim, test, spreads[claim.id])
-            yield f"    {power.power(claim, test, _seeds(planned[profile], test, run), earlier, effect)}"
+            yield f"    {power.power(claim, test, _seeds(known.planned[profile], test, run), earlier, effect)}"
 
 
 def _seeds(planned: Mapping[str, Any], test: Test, run: Results | None) -> int:
@@ -227,12 +232,11 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool =
             return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
         _require_reason(events, chain, why)
         locks.append(events)
-    notes = [note for each in chapters for note in _unrecorded(each, _locked(found[each.name]))]
+    fixed = {
+        name: {claim for event in own for claim in event.get("tests", ())} for name, own in found.items()
+    }
+    notes = [note for each in chapters for note in _unrecorded(each, fixed[each.name])]
     return [*(words for event in events for words in _words(event, chain)), *notes]
-
-
-def _locked(events: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {claim for event in events for claim in event.get("tests", ())}
 
 
 def _require_reason(events: Sequence[Mapping[str, Any]], chain: locks.Chain, why: str) -> None:
@@ -294,8 +298,7 @@ def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -
     """
     chain, listed = locks.read(), claims.chapter_claims(chapter.name)
     _require_what_is_known(chapter, chain)
-    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
-    known, strokes = Known(chapter, chain, planned), {}
+    known, strokes = Known(chapter, chain), {}
     for claim in listed:
         own = chain.of_claim(claim.id)
         reason = _reason(claim, known, own, profile, why, named)
@@ -307,7 +310,7 @@ def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -
             )
             stroke["tests"][claim.id] = short(claim.test_hash)
     found = [
-        {"event": "lock", "chapter": chapter.name, "measure": known.measure, "planned": planned}
+        {"event": "lock", "chapter": chapter.name, "measure": known.measure, "planned": known.planned}
         | {key: value for key, value in stroke.items() if key != "why" or value}
         for stroke in strokes.values()
     ]

@@ -262,7 +262,8 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
 def _put(run: Evidence, old: Results | None, target: Evidence) -> None:
     """The run's files and its draws in place of those of the run before, each whole: they are written beside them
     first."""
-    with tempfile.TemporaryDirectory(dir=_made(target.folder), prefix=".publishing.") as made:
+    target.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.folder, prefix=".publishing.") as made:
         ready = Evidence(run.chapter, Path(made))
         ready.notebook_path.parent.mkdir(parents=True)
         shutil.copy2(run.notebook_path, ready.notebook_path)
@@ -271,11 +272,6 @@ def _put(run: Evidence, old: Results | None, target: Evidence) -> None:
         draws = with_replaced(run.chapter, old, run.results) if old is not None else []
         write(results.draws_path(target.results_path), draws)
         move(ready, target)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from locked_coin import edit
 
-from bookpress import paths, stamp
+from bookpress import stamp
 from bookpress.kept import kept
 from bookpress.pipeline import chapters
 
@@ -31,11 +32,15 @@ def test_the_same_is_asked_for_once_and_anything_else_again(cache):
 
 
 def test_cells_are_those_of_the_text(cache, tiny):
-    first = chapters.select(["coin"])[0].code_cells
-    assert chapters.select(["coin"])[0].code_cells == first and list(cache.glob("*.json"))
-    path = paths.book_folder() / "part" / "coin.md"
-    path.write_text(path.read_text().replace("import numpy as np", "import numpy as np\n\nOTHER = 1"))
-    assert chapters.select(["coin"])[0].code_cells != first
+    (first,) = chapters.select(["coin"])
+    before = first.notebook.copy()
+    (again,) = chapters.select(["coin"])
+    assert again.code_cells == first.code_cells and list(cache.glob("*.json"))
+    assert again.notebook == before and type(again.notebook.cells[1]) is type(before.cells[1])
+    edit(first.path, "import numpy as np", "import numpy as np\n\nOTHER = 1")
+    assert chapters.select(["coin"])[0].code_cells != first.code_cells
+    edit(first.path, "kernelspec:", "date: 2026-11-28\nkernelspec:")  # no word of JSON's
+    assert chapters.select(["coin"])[0].notebook.metadata["date"].year == 2026
 
 
 def test_a_stamp_is_that_of_the_code_as_it_is(cache, tmp_path, monkeypatch):

@@ -348,7 +348,7 @@ def test_scrubbing_removes_progress_and_paths():
     )
     cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="10%\r20%")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"input_path": "/home/ann"}})
-    chapter_runs.scrub(notebook)
+    gate.scrub(notebook)
     assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {
         "papermill": {"status": "completed"}
     }
