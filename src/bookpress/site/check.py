@@ -164,12 +164,12 @@ def _alone(chapters: list[Chapter], shown: prose.Pages) -> str:
 
 
 def _pages(chapters: list[Chapter], shown: prose.Pages) -> str:
-    """Every page can be filled in."""
+    """Every page can be filled in; the rows of its tests, which are the ledger's, are not rendered for that."""
     sentences(shown)
     for chapter in chapters:
         for cell in chapter.notebook.cells:
             if cell.cell_type == "markdown":
-                pages.filled(cell.source, chapter, shown)
+                pages.filled(cell.source, chapter, shown, verdicts="")
     return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
 
 

@@ -288,12 +288,12 @@ def _chapter_page(
     nbformat.write(page, target)
 
 
-def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
-    """A chapter's text with its tokens filled in; PressError as `tokens.fill` says."""
+def filled(text: str, chapter: Chapter, shown: prose.Pages, **instead: str) -> str:
+    """A chapter's text with its tokens filled in, some by what stands `instead`; PressError as `prose.fill` says."""
     extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     extra["stands"] = board.marked(shown.rows, ROOT)
     extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
-    return prose.fill(text, chapter.name, shown, extra)
+    return prose.fill(text, chapter.name, shown, extra | instead)
 
 
 def said_once(text: str) -> str:

@@ -23,8 +23,7 @@ from bookpress.site import check, details, rendering
 
 
 def known():
-    planned = {profile: locks.plan(coin().parameters(profile)) for profile in ("laptop", "paper")}
-    return Known(coin(), locks.read(), planned)
+    return Known(coin(), locks.read())
 
 
 def shown(profile="laptop"):
