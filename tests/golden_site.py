@@ -140,7 +140,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
         yield f"beside {copies}", details.beside(own, [own, *siblings], INSTRUMENTS, "../")
     yield from of_sources()
-    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>")
+    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "a.png", "data:,")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 
 

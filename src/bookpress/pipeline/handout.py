@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat.v4 import new_code_cell as code_cell
+from nbformat.v4 import new_markdown_cell as markdown_cell
+from nbformat.v4 import new_output
 
 from bookpress import atomic, claims, paths
 from bookpress.book import book, repository, settings
@@ -67,17 +70,17 @@ for packages in filter(None, wanted):
 importlib.invalidate_caches()"""
 
 
+def wheel() -> str:
+    """File name of the package's wheel."""
+    return f"{book().package}-{book().version}-py3-none-any.whl"
+
+
 def by_hand() -> str:
     """What to do where nothing can be installed from."""
     return (
         f"{book().package} is not installed: put its wheel, {wheel()}, which the book's site offers on its page Run it "
         "yourself, beside this notebook or one folder up, and run the cell again"
     )
-
-
-def wheel() -> str:
-    """File name of the package's wheel."""
-    return f"{book().package}-{book().version}-py3-none-any.whl"
 
 
 def setup_cell(repository: str, site: str = "") -> Any:
@@ -89,11 +92,9 @@ def setup_cell(repository: str, site: str = "") -> Any:
     names them.
     """
     source = f"{site.rstrip('/')}/data/{wheel()}" if site else f"git+{repository}" if repository else ""
-    given = {"wheel": wheel(), "needed": NEEDED, "by_hand": by_hand(), "package": book().package}
-    filled = SOURCE.format(source=source, **given)
-    cell = nbformat.v4.new_code_cell(filled)
-    cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-    return cell
+    given = {"wheel": wheel(), "source": source, "needed": NEEDED, "package": book().package}
+    metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    return code_cell(SOURCE.format(**given, by_hand=by_hand()), metadata=metadata)
 
 
 # ---- A chapter's MyST text as plain Markdown, which every notebook editor shows ------------------------------------
@@ -129,44 +130,41 @@ def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], st
         body = inside(OPTION.sub("", match["body"]).strip())
         if name == "figure":
             return figure(argument, body)
-        if name == "exercise":
-            return f"**Exercise{': ' + argument if argument else ''}**\n\n{body}"
         if name == "solution":
             return f"<details>\n<summary>Solution</summary>\n\n{body}\n\n</details>"
         title = argument or options.get("title", name.capitalize())
+        if name == "exercise":
+            title = f"Exercise{': ' + argument if argument else ''}"
         return f"**{title}**\n\n{body}"
+
+    def role(match: re.Match) -> str:
+        name, text = match["name"], match["text"]
+        if name == "eq":
+            return f"({numbers[text]})"
+        if name == "ref":
+            return text.partition(" <")[0]
+        shown = [_citation(key.strip(), in_text=name == "cite:t") for key in text.split(",")]
+        return ", ".join(shown) if name == "cite:t" else f"({'; '.join(shown)})"
+
+    def link(match: re.Match) -> str:
+        """Its words, and the chapter that it leads to."""
+        text, target = match["text"], match["target"]
+        return text if target.startswith("#") else f"{text} (*{target.strip('/').removesuffix('.ipynb')}*)"
 
     def inside(text: str) -> str:
         text = EXPLORER.sub(r"*On the site of the book this can be explored by hand.*\n\g<still>", text)
         text = LABELLED.sub(lambda m: f"$${m['formula']} \\tag{{{numbers[m['label']]}}}\n$$", text)
-        text = ROLE.sub(lambda m: _role(m["name"], m["text"], numbers), text)
-        text = LINK.sub(lambda m: _link(m["text"], m["target"]), text)
+        text = LINK.sub(link, ROLE.sub(role, text))
         return re.sub(r"^(?:\([a-z0-9-]+\)=|% [^\n]*)\n", "", text, flags=re.M)  # labels, comments
 
     return inside(BLOCK.sub(block, text))
-
-
-def _role(name: str, text: str, numbers: Mapping[str, int]) -> str:
-    if name == "eq":
-        return f"({numbers[text]})"
-    if name == "ref":
-        return text.partition(" <")[0]
-    shown = [_citation(key.strip(), in_text=name == "cite:t") for key in text.split(",")]
-    return ", ".join(shown) if name == "cite:t" else f"({'; '.join(shown)})"
-
-
-def _link(text: str, target: str) -> str:
-    """The words of a link, and the chapter that it leads to."""
-    if target.startswith("#"):
-        return text
-    return f"{text} (*{target.strip('/').removesuffix('.ipynb')}*)"
 
 
 def _citation(key: str, in_text: bool) -> str:
     """Author and year of an entry of book/references.bib: "Ioffe and Szegedy 2015"."""
     fields = claims.references().get(key, {})
     names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
-    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et al."
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
     year = fields.get("year", "")
     return who + (f" ({year})" if in_text else f" {year}") if year else who
 
@@ -195,45 +193,42 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     beside them; the last cell judges what the notebook has measured by the book's claims. own: with the run's parameters
     active and its outputs.
     """
-    evidence = shown.evidence.get(chapter.name)
+    evidence, page = shown.evidence.get(chapter.name), chapter.notebook.copy()
     used = evidence.results.header["parameters"] if evidence else {}
     made = iter(chapter_runs.ran_cells(evidence.notebook)) if own else None
-    mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
-    page = chapter.notebook.copy()
-    texts, captions = _plain_texts(chapter, page.cells, shown)
-    main = next(iter(pictures.shown(chapter)), "")
-    opening = _drawing_cells(page.cells).get(main)
+    drawn, main = _drawing_cells(page.cells), next(iter(pictures.shown(chapter)), "")
+    texts, captions = _plain_texts(chapter, page.cells, drawn, shown)
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
         source = original.source
         if original.cell_type == "markdown":
-            cells.append(_markdown(texts[number]))
+            cells.append(markdown_cell(texts[number]))
         elif is_parameters(original):
-            cells.append(_code(with_values(source, *((used,) if own else ({}, used))), tags=["parameters"]))
+            values = (used,) if own else ({}, used)
+            cells.append(code_cell(with_values(source, *values), metadata={"tags": ["parameters"]}))
         elif own or not source.startswith("show_verdicts("):
-            cells.append(_code(source))
+            cells.append(code_cell(source))
         if made and original.cell_type == "code":
             ran = next(made)
             cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
             cells[-1]["metadata"] = ran.metadata
-        elif original.cell_type == "code" and number == opening and evidence and not own:
+        elif original.cell_type == "code" and number == drawn.get(main) and evidence and not own:
             cells[-1]["outputs"] = _drawn(evidence, main)
-        cells.append(_markdown(captions.get(number, "")))
+        cells.append(markdown_cell(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     title, _, rest = cells[0].source.partition("\n")
     cells[0].source = f"{title}\n\n{_about(evidence, own)}\n\n{to_run}\n{rest}"
     cells.insert(1, setup_cell(repository(), str((settings().get("html") or {}).get("baseurl") or "")))
-    if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
+    has_claims = any(claim.chapter == chapter.name for claim in shown.claims)
+    if has_claims and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
-        cells.append(_markdown("## This run beside the book's"))
-        cells.append(_code(f"from {book().package}.claims import show_verdicts\n\n{call}"))
-    if own:
-        for cell in cells:
-            if cell.cell_type == "code" and "papermill" not in cell.metadata:
-                cell.metadata["tags"] = [chapter_runs.ADDED]
+        cells.append(markdown_cell("## This run beside the book's"))
+        cells.append(code_cell(f"from {book().package}.claims import show_verdicts\n\n{call}"))
     page["cells"] = [cell for cell in cells if cell.source]
     for number, cell in enumerate(page.cells):
         cell["id"] = f"cell-{number}"
+        if own and cell.cell_type == "code" and "papermill" not in cell.metadata:
+            cell.metadata["tags"] = [chapter_runs.ADDED]
     page.metadata["language_info"] = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
     page.metadata[book().package] = {"chapter": chapter.name, "content": content(page)}
     return page
@@ -249,35 +244,24 @@ def finish(evidence: Evidence) -> None:
 
 
 def _plain_texts(
-    chapter: Chapter, cells: Sequence[Any], shown: prose.Pages
+    chapter: Chapter, cells: Sequence[Any], drawn: Mapping[str, int], shown: prose.Pages
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Number of a cell -> its text made plain, and number of a cell -> captions of the figures it draws."""
-    numbers, drawn = equation_numbers(chapter.text), _drawing_cells(cells)
-    captions: dict[int, str] = {}
+    numbers, captions, texts = equation_numbers(chapter.text), dict[int, str](), dict[int, str]()
 
     def caption(path: str, text: str) -> str:
         name = Path(path).stem
-        place = drawn.get(name)
-        if place is None:
+        if (place := drawn.get(name)) is None:
             return f"*Figure {name}.* {text}"
         words = f"*Figure {name}, which the cell above draws when it runs.* {text}"
         captions[place] = "\n\n".join(filter(None, (captions.get(place), words)))
         return ""
 
-    texts = {}
     for number, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             text = plain(prose.fill(cell.source, chapter.name, shown), numbers, caption)
             texts[number] = re.sub(r"\n{3,}", "\n\n", text).strip()
     return texts, captions
-
-
-def _markdown(source: str) -> Any:
-    return nbformat.v4.new_markdown_cell(source)
-
-
-def _code(source: str, **metadata: Any) -> Any:
-    return nbformat.v4.new_code_cell(source, metadata=metadata)
 
 
 def content(page: Any) -> str:
@@ -294,19 +278,23 @@ def write(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages, keep: b
     for chapter in chapters:
         path, page = folder / f"{chapter.name}.ipynb", notebook(chapter, shown)
         if keep and path.is_file():
-            try:
-                old = nbformat.read(path, as_version=4)
-                written, now = old.metadata.get(book().package, {}).get("content"), content(old)
-            except Exception:  # whatever nbformat says of a file that is no notebook: it is its reader's
-                written, now = None, ""
+            written, now = _worked_in(path)
             if written == page.metadata[book().package]["content"]:
                 continue  # with the outputs and the edits of its reader
             if now != written:
                 kept.append(path)
                 continue
-        path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(path, nbformat.writes(page))
     return kept
+
+
+def _worked_in(path: Path) -> tuple[str | None, str]:
+    """What a notebook had for content when it was written, and what it has now."""
+    try:
+        old = nbformat.read(path, as_version=4)
+        return old.metadata.get(book().package, {}).get("content"), content(old)
+    except Exception:  # whatever nbformat says of a file that is no notebook: it is its reader's
+        return None, ""
 
 
 def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
@@ -355,7 +343,8 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
 
 def _drawn(run: Evidence, name: str) -> list[Any]:
     """The figure of the book's run as an output of the cell that draws it; drawn once for the same results and code."""
-    kept = paths.build_folder() / "drawings" / f"{_key(run, name)}.png"
+    key = hashlib.sha256(f"{pictures.digest(run)} {name} png".encode()).hexdigest()
+    kept = paths.build_folder() / "drawings" / f"{key}.png"
     if not kept.is_file():
         draw, figures = pictures.drawings(run.chapter).get(name), []
         if draw is None:
@@ -364,15 +353,9 @@ def _drawn(run: Evidence, name: str) -> list[Any]:
         picture = io.BytesIO()
         figures[0].savefig(picture, format="png", dpi=100)
         atomic.write_bytes(kept, picture.getvalue())
-    shown = {
-        "image/png": base64.b64encode(kept.read_bytes()).decode(),
-        "text/plain": f"<the book's figure {name}>",
-    }
-    return [nbformat.v4.new_output("display_data", shown)]
-
-
-def _key(run: Evidence, name: str) -> str:
-    return hashlib.sha256(f"{pictures._digest(run)} {name} png".encode()).hexdigest()
+    image = base64.b64encode(kept.read_bytes()).decode()
+    shown = {"image/png": image, "text/plain": f"<the book's figure {name}>"}
+    return [new_output("display_data", shown)]
 
 
 def main(folders: list[str]) -> int:

@@ -59,20 +59,19 @@ def palette() -> dict[str, tuple[str, str]]:
     return {**PALETTE, **book().palette}
 
 
-def is_ours(svg: str) -> bool:
-    """Whether `themed` made it."""
-    return MARK in svg[:1000]
+def told(svg: str) -> tuple[str, tuple[str, ...]]:
+    """PART/CHAPTER/FIGURE of what `themed` gave, empty of any other drawing, and the results that it draws, where they are
+    known."""
+    found = re.search(rf'<svg id="{DARK}" {MARK}="([^"]*)"(?: {READ}="([^"]*)")?', svg)
+    return (found[1], tuple((found[2] or "").split())) if found else ("", ())
 
 
-def figure_of(svg: str) -> str:
-    """PART/CHAPTER/FIGURE of what `themed` gave."""
-    return re.search(rf'{MARK}="([^"]*)"', svg)[1]
+Size = tuple[float, float]  # width and height of a drawing in points
 
 
-def reads(svg: str) -> tuple[str, ...]:
-    """Names of the results of which that is known."""
-    found = re.search(rf'{READ}="([^"]*)"', svg[:100_000])
-    return tuple(found[1].split()) if found else ()
+def size(svg: str) -> Size:
+    width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
+    return float(width), float(height)
 
 
 def themed(svg: str, figure: str, read: Iterable[str] = ()) -> str:
@@ -93,17 +92,13 @@ def themed(svg: str, figure: str, read: Iterable[str] = ()) -> str:
     light = {ink: _on_white(ink, kept) for ink in INK.findall(svg)}
     parts = [INK.sub(lambda ink: light[ink[0]], part) for part in parts]
     words = PALETTE["text"][0]
-    turned = {
-        ink: _in_the_dark(ink, kept)
-        for ink in dict.fromkeys([words, LIGHT_GROUND, *INK.findall("".join(parts[::2]))])
-    }
+    used = dict.fromkeys([words, LIGHT_GROUND, *INK.findall("".join(parts[::2]))])
+    turned = {ink: _in_the_dark(ink, kept) for ink in used}
     if len(parts) > 1:  # marks and their samples have the inks that they have on the scale
-        turned |= {ink: ink for ink, other in turned.items() if not is_grey(ink) and ink != words}
+        turned |= {ink: ink for ink in turned if not is_grey(ink) and ink != words}
     names = {ink: f"--{k}" for k, ink in enumerate(ink for ink, other in turned.items() if ink != other)}
-    parts[::2] = [
-        INK.sub(lambda ink: f"var({names[ink[0]]})" if ink[0] in names else ink[0], part)
-        for part in parts[::2]
-    ]
+    put = lambda ink: f"var({names[ink[0]]})" if ink[0] in names else ink[0]
+    parts[::2] = [INK.sub(put, part) for part in parts[::2]]
     on_white = "".join(f"{name}:{ink};" for ink, name in names.items())
     dark = "".join(f"{name}:{turned[ink]};" for ink, name in names.items())
     around = AROUND.replace("GROUND", f"var({names[LIGHT_GROUND]})")

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import html
 import importlib
 import importlib.metadata
-import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,7 @@ from bookpress.cores import cores
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
-from bookpress.pipeline.chapters import Chapter
+from bookpress.pipeline.chapters import Chapter, select
 from bookpress.processes import pool
 from bookpress.results import Results
 
@@ -103,45 +100,29 @@ KEPT_DRAWINGS = 2000  # files; what is older goes
 FEW = 4  # drawings for which no further process is worth its start
 
 
-@dataclass(frozen=True)
-class Job:
-    """One drawing of one figure, and where it is kept."""
-
-    chapter: Chapter
-    results: Path
-    name: str
-    narrow: bool
-    target: Path
-
-
 def put(runs: Iterable[Evidence], folder: Path) -> None:
     """The figures of each run's page into NAME.figures beside it; PressError names the first that cannot be drawn."""
-    store, jobs, places = paths.build_folder() / "drawings", list[Job](), list[tuple[Path, Path]]()
+    store, jobs, places = paths.build_folder() / "drawings", [], []
     for run in runs:
-        digest = _digest(run)
+        made_of = digest(run)
         for name in shown(run.chapter):
             place = folder / f"{run.chapter.name}.figures" / f"{name}.svg"
             place.parent.mkdir(parents=True, exist_ok=True)
             for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
-                key = hashlib.sha256(f"{digest} {name} {narrow}".encode()).hexdigest()
-                jobs.append(Job(run.chapter, run.results_path, name, narrow, store / f"{key}.svg"))
-                places.append((jobs[-1].target, target))
-    _draw_all([job for job in jobs if not job.target.is_file()])
-    for drawn, place in places:
-        drawn.touch()
-        shutil.copyfile(drawn, place)
+                kept = store / f"{hashlib.sha256(f'{made_of} {name} {narrow}'.encode()).hexdigest()}.svg"
+                jobs.append((run.chapter, run.results_path, name, narrow, kept))
+                places.append((kept, target))
+    jobs = [job for job in jobs if not job[-1].is_file()]
+    if len(jobs) <= FEW:
+        list(map(_draw, jobs))
+    else:
+        with pool(cores()) as workers:
+            list(workers.map(_draw, jobs))
+    for kept, place in places:
+        kept.touch()
+        shutil.copyfile(kept, place)
     for old in sorted(store.glob("*.svg"), key=lambda path: -path.stat().st_mtime)[KEPT_DRAWINGS:]:
         old.unlink()
-
-
-def _draw_all(jobs: list[Job]) -> None:
-    if len(jobs) <= FEW:
-        for job in jobs:
-            _draw(job)
-        return
-    with pool(cores()) as workers:
-        for _ in workers.map(_draw, jobs):
-            pass
 
 
 class _Noted(Results):
@@ -153,35 +134,30 @@ class _Noted(Results):
         return found
 
 
-def _draw(job: Job) -> None:
-    held = _results(job.results)
+def _draw(job: tuple[Chapter, Path, str, bool, Path]) -> None:
+    chapter, path, name, narrow, target = job
+    held = _results(path)
     noted = _Noted(held.header, held.entries)
     try:
-        draw = _drawings(job.chapter.path)[job.name]
-        svg = book().figures.as_svg(draw, noted, job.narrow).decode()
+        svg = book().figures.as_svg(_drawings(chapter.name)[name], noted, narrow).decode()
     except Exception as error:
-        way = " for a phone" if job.narrow else ""
+        way = " for a phone" if narrow else ""
         raise PressError(
-            f"{job.chapter.name}: the figure {job.name} cannot be drawn from its results{way} "
-            f"({type(error).__name__}: {error})"
+            f"{chapter.name}: the figure {name} cannot be drawn from its results{way} ({type(error).__name__}: {error})"
         ) from None
-    read = () if job.narrow else noted.__dict__.get("read", ())
-    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}", read))
+    read = () if narrow else noted.__dict__.get("read", ())
+    atomic.write_text(target, inks.themed(svg, f"{chapter.name}/{name}", read))
 
 
-@lru_cache(4)
-def _results(path: Path) -> Results:
-    return results.read(path)
+_results = lru_cache(4)(results.read)
 
 
 @cache
-def _drawings(path: Path) -> dict[str, Draw]:
-    from bookpress.pipeline.chapters import discover
-
-    return drawings(next(chapter for chapter in discover() if chapter.path == path))
+def _drawings(name: str) -> dict[str, Draw]:
+    return drawings(select([name])[0])
 
 
-def _digest(run: Evidence) -> str:
+def digest(run: Evidence) -> str:
     """What a run's figures are made of: its results, the code that its cells and its package's drawings reach by
     imports, the press's own, the inks, the versions of what draws."""
     own = "\n".join(run.chapter.code_cells)
@@ -220,80 +196,3 @@ def _source(module: str) -> str:
     """The text of a module of the package or the press, empty where a name is no module."""
     there = stamp.here().module(module)
     return there.path.read_text(encoding="utf-8") if there else ""
-
-
-# ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there -----------------
-
-IMAGE = re.compile(
-    r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
-)
-SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
-
-
-Size = tuple[float, float]  # width and height of a drawing in points
-
-
-def size(svg: str) -> Size:
-    width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
-    return float(width), float(height)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure, PART/CHAPTER/FIGURE, and its drawing for phones where there is one."""
-
-    of: str
-    whole: Size
-    narrow: Size | None
-    reads: tuple[str, ...] = ()  # the results that it draws; empty where that is not known
-
-
-def pairs(images: Path, pages: Path) -> dict[str, Picture]:
-    """Name of an image of the site -> how it is shown; its drawing for phones is put beside it."""
-    found = {}
-    for path in sorted(images.glob("*.svg")):
-        svg = path.read_text(encoding="utf-8")
-        if not inks.is_ours(svg) or path.name.endswith(PHONE):
-            continue
-        chapter, _, figure = inks.figure_of(svg).rpartition("/")
-        phone = pages / f"{chapter}.figures" / f"{figure}{PHONE}"
-        narrow = None
-        if phone.is_file():
-            narrow = size(phone.read_text(encoding="utf-8"))
-            shutil.copyfile(phone, path.with_suffix(PHONE))
-        found[path.stem] = Picture(inks.figure_of(svg), size(svg), narrow, inks.reads(svg))
-    return found
-
-
-def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
-    """Each figure of a page once for each theme, for a page and for a phone; it links to its file, where a finger can
-    enlarge it."""
-
-    def one(match: re.Match) -> str:
-        if match["name"] not in shown:
-            return match[0]
-        picture, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
-        words = html.unescape(alt[1]) if alt else ""
-        address = f"{match['folder']}{match['name']}"
-        whole, narrow = picture.whole, picture.narrow
-        kind, style, instead = "scrolls", "", ""
-        if narrow:
-            kind = "stacks"
-            instead = f'<span class="columns">{both(f"{address}.narrow", words, narrow)}</span>'
-        else:
-            letters = inks.LEAST * max(1.0, whole[0] / inks.COLUMN)
-            style = f' style="--wide: {SCROLLING * whole[0] / letters:.0f}px"'
-        label = html.escape(f"Open this figure by itself: {words[:60]}")
-        return (
-            f'<a class="plot {kind}"{style} href="{address}.svg" title="{label}">'
-            f'<span class="whole">{both(address, words, whole)}</span>{instead}</a>'
-        )
-
-    return IMAGE.sub(one, page)
-
-
-def both(address: str, words: str, points: Size) -> str:
-    """An image for each theme of the drawing at this address, of which a page loads what it shows."""
-    width, height = (4 / 3 * each for each in points)
-    said = f'<img alt="{html.escape(words)}" loading="lazy" width="{width:.0f}" height="{height:.0f}" class="only-'
-    return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.svg#{inks.DARK}" />'

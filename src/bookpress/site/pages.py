@@ -219,7 +219,10 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
-    pictures.put([run for run in evidence.values() if run], folder)
+    runs = [run for run in evidence.values() if run]
+    pictures.put(runs, folder)
+    titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
+    atomic.write_json(folder / shell.TOLD, {"titles": titles, "figures": dict(shell.ways(runs, folder))})
     sheets = teaching.sheets()
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))

@@ -1,4 +1,4 @@
-"""A page beside those of jupyter-book: the site's styles, theme and mathematics, without its sidebars."""
+"""What stands around a page's text: the book's addresses, head and foot, what is behind its figures, what may run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import html
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,18 @@ from urllib.parse import quote, urlparse
 
 import yaml
 
-from bookpress import paths, results
+from bookpress import atomic, paths, results
 from bookpress.book import command_name, repository, settings
-from bookpress.pipeline import prose
+from bookpress.pipeline import inks, pictures
+from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.inks import PALETTE
-from bookpress.pipeline.pictures import Picture
 from bookpress.site import citing
 from bookpress.site.rendering import ORDER, Markup, look, macro, render
+
+#: Says that Sphinx was started by `build`.
+MARK = "BNBOOK_STAGED"
+#: What the extension is told of the pages: `titles`, by their names; `figures`, with what is behind each (`ways`).
+TOLD = "site.json"
 
 
 def page(title: str, body: Markup, root: str, description: str = "", crumbs: Markup | str = "") -> str:
@@ -62,7 +67,7 @@ def clone() -> str:
 
 def configuration() -> str:
     """jupyter-book's configuration with the authors that are cited, without the repository: the theme's links lead to
-    notebooks that it does not have, `with_foot` leads to the text."""
+    notebooks that it does not have, `foot` leads to the text."""
     content = settings()
     content.pop("repository", None)
     content.pop("citation", None)
@@ -80,29 +85,20 @@ HOSTS = {
     "github": ("/edit/{branch}/{file}", "/issues/new?title={title}"),
     "": ("/_edit/{branch}/{file}", "/issues/new?title={title}"),
 }
-BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
 
 
-def with_foot(text: str, name: str, repository: str, address: str, commit: str, day: str) -> str:
-    """The page of a name (PART/CHAPTER) with, at its foot, how to cite it, and the links where the repository has an
-    address; `day` is that of the commit, YYYY-MM-DD, for a book that names none; both empty where they are not known."""
-    if "<article" not in text:
-        return text
-    there = f"{address.rstrip('/')}/{name}.html" if address else ""
-    said = citing.citation(_title(text), name, there, commit, day)
-    said += nav(repository, name) if repository else ""
-    return BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1)
-
-
-def _title(text: str) -> str:
-    """The heading of a page, without its link to itself; the book's own title where it has none."""
-    heading = re.search(r"<h1[^>]*>(.*?)(<a class=\"headerlink|</h1>)", text, flags=re.S)
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
+def foot(name: str, heading: str, commit: str, day: str) -> Markup:
+    """At the foot of the page of a name (PART/CHAPTER): how to cite it, and the links where the repository has an address;
+    `day` is that of the commit, YYYY-MM-DD, for a book that names none; both empty where they are not known."""
+    there = f"{address().rstrip('/')}/{name}.html" if address() else ""
+    said = citing.citation(heading, name, there, commit, day)
+    return said + nav(repository(), name) if repository() else said
 
 
 def nav(repository: str, page: str) -> Markup:
     """The links of a page, named without .html."""
-    edit, issue = ways(repository)
+    host = urlparse(repository).hostname or ""
+    edit, issue = next(found for name, found in HOSTS.items() if name in host)
     listed = {"Repository": repository}
     if file := source(page):
         listed["Edit this page"] = repository + edit.format(branch=BRANCH, file=quote(file))
@@ -118,12 +114,6 @@ def source(page: str) -> str:
     )
 
 
-def ways(repository: str) -> tuple[str, str]:
-    """How the repository's host calls its pages."""
-    host = urlparse(repository).hostname or ""
-    return next(found for name, found in HOSTS.items() if name in host)
-
-
 # ---- What other sites show of a page: a description, and a picture of its title and its verdicts ---------------------
 
 LONGEST_DESCRIPTION = 200
@@ -132,22 +122,15 @@ INKS = {"true": PALETTE["corrected"][0], "part": PALETTE["part"][0], "own": "#5b
 INKS |= dict.fromkeys(("false", "mended"), PALETTE["wrong"][0])
 
 
-def with_description(text: str, image: str, title: str = "") -> str:
-    """The page with its title (by default its heading), its first paragraph and a picture in its head; what it says
-    of itself already stays as it is."""
-    own = macro("foot.html.j2", "picture")(image)
-    if 'property="og:description"' not in text:
-        own = macro("foot.html.j2", "tags")(title or _title(text), description(text)) + own
-    return text.replace("</title>", f"</title>\n{own}", 1)
-
-
 ICON = "_static/favicon.svg"
 
 
-def with_icon(text: str, root: str, site: Path) -> str:
-    """The page with the book's icon; where it has none it says so, and no browser asks for one."""
-    there = f"{root}{ICON}" if (site / ICON).is_file() else "data:,"
-    return text.replace("</title>", f'</title>\n<link rel="icon" href="{there}">', 1)
+def with_head(text: str, name: str, title: str, owner: str) -> str:
+    """The page of a name with its title, its first paragraph, the picture of `owner` and the book's icon in its head; where
+    there is no icon it says so, and no browser asks for one."""
+    icon = "../" * name.count("/") + ICON if (paths.book_folder() / ICON).is_file() else "data:,"
+    tags = macro("foot.html.j2", "tags")(title, description(text), picture_of(owner, name), icon)
+    return text.replace("</title>", f"</title>\n{tags}", 1)
 
 
 def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], images: Path) -> None:
@@ -210,30 +193,23 @@ def description(page: str) -> str:
 
 # ---- Under each figure: Data (what it draws, as CSV) and Run (the command that repeats it) ------------------------------
 
-FIGURE = re.compile(r'<figure\b(?:(?!</figure>).)*?href="[^"]*_images/([^"/]+)\.svg".*?</figure>', re.S)
 
-
-def with_ways(text: str, page: str, site: Path, shown: prose.Pages, figures: Mapping[str, Picture]) -> str:
-    """The text of a page, which is named without .html, with both under each of its figures; the data are put beside the
+def ways(runs: Iterable[Evidence], folder: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """PART/CHAPTER/FIGURE, and where its data lie, what they are, and the command; the data are put into the folder of the
     pages, data/PART/CHAPTER/FIGURE.csv, or the chapter's where it is not known what a figure draws."""
-
-    def one(match: re.Match) -> str:
-        picture = figures.get(match[1])
-        name, _, figure = picture.of.rpartition("/") if picture else ("", "", "")
-        if (run := shown.evidence.get(name)) is None:
-            return match[0]
-        own, reads = run.results, picture.reads
-        address = f"data/{name}/{figure}.csv" if reads else f"data/{name}.csv"
-        if not (path := site / address).is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
+    for run in runs:
+        name, own = run.chapter.name, run.results
+        for figure in pictures.shown(run.chapter):
+            drawn = (folder / f"{name}.figures" / f"{figure}.svg").read_text(encoding="utf-8")
+            _, reads = inks.told(drawn)
+            address = f"data/{name}/{figure}.csv" if reads else f"data/{name}.csv"
+            says = "what the figure draws" if reads else "every recorded result of the chapter"
             entries = {each: own.entries[each] for each in own if not reads or each in reads}
-            path.write_text(results.as_csv(replace(own, entries=entries)), encoding="utf-8")
-        says = "what the figure draws" if reads else "every recorded result of the chapter"
-        command = f"{command_name()} run {name} --profile {run.profile} --compare"
-        below = macro("foot.html.j2", "ways")(f"{'../' * page.count('/')}{address}", says, command)
-        return f"{match[0]}\n{below}"
-
-    return FIGURE.sub(one, text)
+            atomic.write_text(folder / address, results.as_csv(replace(own, entries=entries)))
+            yield (
+                f"{name}/{figure}",
+                (address, says, f"{command_name()} run {name} --profile {run.profile} --compare"),
+            )
 
 
 # ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -
@@ -246,7 +222,7 @@ CONTENT = re.compile(r"<(main|article)\b.*</\1>", re.S)
 #: What the theme's own buttons above the text do, to print and to fill the screen.
 BUTTONS = ("window.print()", "toggleFullScreen()")
 #: Sphinx's own page, whose content has a script and nothing of a run.
-WITHOUT_RUNS = ("search.html",)
+WITHOUT_RUNS = ("search",)
 #: A page may be opened from a folder (file:) or a server ('self'); nothing comes from another host.
 POLICY = (
     "default-src 'self' file:; script-src 'self' file: 'unsafe-hashes' {hashes}; style-src 'self' file: "

@@ -44,8 +44,8 @@ def students() -> dict[str, bytes]:
 
 
 def write(site: Path, texts: dict[str, bytes]) -> str:
-    """Put what students get beside the pages, a notebook a sheet and all as a zip; the links to them for the
-    instructors' page, which says how they are made where there is nothing."""
+    """Put what students get beside the pages, a notebook a sheet and all as a zip, and the links to them, which it returns,
+    onto the instructors' page; where there is nothing that page says how they are made."""
     if not texts:
         return MADE
     (site / SHEETS).mkdir(parents=True, exist_ok=True)
@@ -54,10 +54,13 @@ def write(site: Path, texts: dict[str, bytes]) -> str:
             (site / SHEETS / name).write_bytes(text)
             archive.writestr(zipfile.ZipInfo(name), text)
     each = ", ".join(f'<a href="{SHEETS}/{name}" download>{Path(name).stem}</a>' for name in texts)
-    return (
+    links = (
         f'The sheets for students: <a href="{SHEETS}/sheets.zip" download>all of them</a>, or {each}. Solutions, hidden '
         "tests and autograders are made as <em>Making the sheets</em> below says."
     )
+    if (page := site / "teach.html").is_file():
+        page.write_text(page.read_text(encoding="utf-8").replace(MADE, links), encoding="utf-8")
+    return links
 
 
 def sheets() -> dict[str, list[str]]:

@@ -76,78 +76,27 @@ def test_every_notebook_of_the_book_is_plain(book, monkeypatch):
         assert set(chapter.code_cells) - set(code) <= {c for c in chapter.code_cells if "show_verdicts(" in c}
 
 
-MYST = r"""
-See {cite}`a, b` and {cite:t}`c`; {eq}`two` follows from {eq}`one`, and {ref}`the exercise <x>` from
-[the landscape](/santurkar/landscape.ipynb) and [Figure 1](#there). [Out](https://example.org/a).
-
-(there)=
-$$
-a = b
-$$ (one)
-
-$$ c = d $$
-
-$$ e = f $$ (two)
-
-```{exercise} A title
-:label: x
-
-Do it.
-```
-
-````{solution} x
-:class: dropdown
-
-```python
-done = True
-```
-````
-
-```{figure} coin.figures/shares.svg
-:name: coin-shares
-:alt: A line.
-
-Its caption with $x$.
-```
-
-```{note}
-Mind.
-```
-"""
-
-PLAIN = r"""
-See (Ann 2001; Bob and Cy 2002) and Di et al. (2003); (2) follows from (1), and the exercise from
-the landscape (*santurkar/landscape*) and Figure 1. [Out](https://example.org/a).
-
-$$
-a = b \tag{1}
-$$
-
-$$ c = d $$
-
-$$ e = f \tag{2}
-$$
-
-**Exercise: A title**
-
-Do it.
-
-<details>
-<summary>Solution</summary>
-
-```python
-done = True
-```
-
-</details>
-
-<coin.figures/shares.svg: Its caption with $x$.>
-
-**Note**
-
-Mind.
-"""
-
+#: What a page says in MyST -> in plain Markdown.
+MYST = {
+    "See {cite}`a, b` and {cite:t}`c`.": "See (Ann 2001; Bob and Cy 2002) and Di et al. (2003).",
+    "{eq}`two` follows from {eq}`one`": "(2) follows from (1)",
+    "and {ref}`the exercise <x>`": "and the exercise",
+    "[the landscape](/santurkar/landscape.ipynb), [Figure 1](#a)": "the landscape (*santurkar/landscape*), Figure 1",
+    "[Out](https://example.org/a)": "[Out](https://example.org/a)",
+    "% a comment\n(there)=\n$$\na = b\n$$ (one)\n\n$$ c = d $$": "$$\na = b \\tag{1}\n$$\n\n$$ c = d $$",
+    "$$ e = f $$ (two)": "$$ e = f \\tag{2}\n$$",
+    "```{exercise} A title\n:label: x\n\nDo it.\n```": "**Exercise: A title**\n\nDo it.",
+    "````{solution} x\n:class: dropdown\n\n```python\ndone = True\n```\n````": (
+        "<details>\n<summary>Solution</summary>\n\n```python\ndone = True\n```\n\n</details>"
+    ),
+    "```{figure} coin.figures/shares.svg\n:name: coin-shares\n:alt: A line.\n\nIts caption with $x$.\n```": (
+        "<coin.figures/shares.svg: Its caption with $x$.>"
+    ),
+    "```{note}\nMind.\n```": "**Note**\n\nMind.",
+    '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.': (
+        "*On the site of the book this can be explored by hand.*\n\n| a |\n|---|\n\n\nMore."
+    ),
+}
 BIBLIOGRAPHY = """@misc{a,
   author = {Ann, A.},
   year = {2001}
@@ -165,8 +114,10 @@ BIBLIOGRAPHY = """@misc{a,
 
 def test_the_text_without_directives_and_roles(tiny):
     (tiny / "book" / "references.bib").write_text(BIBLIOGRAPHY)
-    numbers = handout.equation_numbers(MYST)
-    assert handout.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
+    numbers = handout.equation_numbers("\n\n".join(MYST))
+    assert numbers == {"one": 1, "two": 2}
+    for text, plain in MYST.items():
+        assert handout.plain(text, numbers, lambda path, caption: f"<{path}: {caption}>") == plain
 
 
 def test_a_chapter_as_it_is_handed_out(ran):
@@ -310,13 +261,6 @@ def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsy
     monkeypatch.setenv("BNBOOK_RESULTS", str(ran / "x.json"))
     claims.show_verdicts("part/coin", "smoke")
     assert capsys.readouterr().out == ""
-
-
-def test_an_explorer_leaves_its_still_picture():
-    text = '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.'
-    shown = handout.plain(text, {}, lambda *_: "")
-    assert "<div" not in shown and "</div" not in shown
-    assert "explored by hand" in shown and "| a |" in shown and shown.endswith("More.")
 
 
 # ---- the set-up cell ----

@@ -16,7 +16,8 @@ import matplotlib.pyplot as plt
 import pytest
 from browsing import LOCAL, THEMES, WIDTHS, Visits
 
-from bookpress.pipeline import inks, pictures
+from bookpress.pipeline import inks
+from bookpress.site import extension
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
@@ -117,7 +118,7 @@ def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
         '<path d="M0 0h30v30h-30z"/><use href="#mark" x="30"/><use href="#square" x="60"/></svg>'
     )
     (tmp_path / "a.svg").write_text(inks.themed(drawing, "a/b/c"), encoding="utf-8")
-    (tmp_path / "page.html").write_text(pictures.both("a", "", (67.5, 22.5)))
+    (tmp_path / "page.html").write_text(extension.both("a.svg", (67.5, 22.5), ""))
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.add_style_tag(

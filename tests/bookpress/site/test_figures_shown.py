@@ -6,7 +6,6 @@ import dataclasses
 import io
 import random
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -57,35 +56,25 @@ def resolved(svg: str) -> tuple[str, str]:
             re.sub(r"var\((--\d+)\)", lambda name, known=known: known[name[1]], svg.replace(style, ""))
         )
     root = dict(re.findall(r"(--\d+):(#\w{6});", light))
-    assert root[re.search(r"fill:var\((--\d+)\)", light)[1]] == inks.palette()["text"][0], (
-        "of letters without an ink"
-    )
+    letters = root[re.search(r"fill:var\((--\d+)\)", light)[1]]
+    assert letters == inks.palette()["text"][0], "of letters without an ink"
     return shown[0], shown[1]
 
 
 # ---- inks ----
 
 
-@pytest.mark.parametrize("name", [name for name in inks.palette() if name != "grid"])
-def test_each_ink_stands_out_from_both_grounds(name):
-    on_white, in_the_dark = inks.palette()[name]
-    assert inks.contrast(on_white, inks.LIGHT_GROUND) >= 3
-    assert inks.contrast(in_the_dark, inks.DARK_GROUND) >= 3
+def test_each_ink_stands_out_from_both_grounds_and_means_one_thing():
+    for theme, ground in enumerate((inks.LIGHT_GROUND, inks.DARK_GROUND)):
+        shown = {name: pair[theme] for name, pair in inks.palette().items()}
+        assert len(set(shown.values())) == len(shown)
+        assert not [name for name, ink in shown.items() if name != "grid" and inks.contrast(ink, ground) < 3]
 
 
-def test_contrast_is_that_of_the_standard():
+def test_contrast_is_that_of_the_standard_and_a_scale_keeps_its_order_in_the_dark():
     assert inks.contrast("#000000", "#ffffff") == pytest.approx(21)
     assert inks.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     assert inks.legible("#0072b2", "#ffffff") == "#0072b2", "what stands out already stays"
-
-
-def test_no_two_meanings_share_an_ink():
-    for theme in (0, 1):
-        shown = [pair[theme] for pair in inks.palette().values()]
-        assert len(set(shown)) == len(shown)
-
-
-def test_a_scale_of_inks_keeps_its_order_in_the_dark():
     scale = [inks.legible(ink, inks.LIGHT_GROUND) for ink in ("#00224e", "#35456c", "#666970", "#948e77")]
     far = [inks.contrast(ink, inks.LIGHT_GROUND) for ink in scale]
     dark = [inks.contrast(inks.mirrored(ink), inks.DARK_GROUND) for ink in scale]
@@ -96,27 +85,27 @@ def test_a_scale_of_inks_keeps_its_order_in_the_dark():
 def test_any_ink_stands_out_from_both_grounds_in_the_theme_of_each():
     chosen = random.Random(0)
     for ink in (f"#{chosen.randrange(16**6):06x}" for _ in range(60)):
-        if inks.is_grey(ink):
-            continue
-        light, dark = resolved(
-            inks.themed(f'<svg viewBox="0 0 1 1"><path style="stroke: {ink}"/></svg>', "a/b/c")
-        )
-        for svg, ground in ((light, inks.LIGHT_GROUND), (dark, inks.DARK_GROUND)):
-            (used,) = re.findall(r"stroke: (#\w+)", svg)
-            assert inks.contrast(used, ground) >= 3, (ink, used)
+        if not inks.is_grey(ink):
+            drawing = f'<svg viewBox="0 0 1 1"><path style="stroke: {ink}"/></svg>'
+            for svg, ground in zip(
+                resolved(inks.themed(drawing, "a/b/c")), (inks.LIGHT_GROUND, inks.DARK_GROUND)
+            ):
+                (used,) = re.findall(r"stroke: (#\w+)", svg)
+                assert inks.contrast(used, ground) >= 3, (ink, used)
 
 
 def test_a_figure_has_no_ground_and_the_palettes_inks_in_either_theme():
     fig = two_panels()
     fig.axes[0].fill_between([0, 100], [0, 1], [1, 2], color="#E3E3E3")
     fig.axes[0].axhline(0.5, color="#440154")
-    svg = inks.themed(drawn(fig), "santurkar/training/curves")
+    svg = inks.themed(drawn(fig), "santurkar/training/curves", ["a", "b"])
     light, dark = resolved(svg)
     assert "fill: #ffffff" not in light and "<metadata>" not in svg and "<!--" not in svg
     for name in ("none", "grid", "text"):
         assert inks.palette()[name][0] in light and inks.palette()[name][1] in dark
-    assert "#000000" not in light and inks.is_ours(svg) and inks.figure_of(svg) == "santurkar/training/curves"
-    assert not inks.is_ours(drawn(two_panels()))
+    assert "#000000" not in light and inks.told(svg) == ("santurkar/training/curves", ("a", "b"))
+    assert inks.told(inks.themed(drawn(two_panels()), "a/b/c")) == ("a/b/c", ())
+    assert inks.told(drawn(two_panels())) == ("", ())
 
 
 def test_what_lies_on_a_painted_panel_is_alike_in_both_themes():
@@ -128,9 +117,7 @@ def test_what_lies_on_a_painted_panel_is_alike_in_both_themes():
     ax.set_title("words that are on no scale")
     light, dark = resolved(inks.themed(drawn(fig), "a/b/plane"))
     roots = [ElementTree.fromstring(svg) for svg in (light, dark)]
-    on_scale = [
-        [ElementTree.tostring(each) for each in root.iter() if "clip-path" in each.attrib] for root in roots
-    ]
+    on_scale = [[ElementTree.tostring(x) for x in root.iter() if "clip-path" in x.attrib] for root in roots]
     assert len(on_scale[0]) > 12 and on_scale[0] == on_scale[1]
     assert inks.palette()["text"][1] in dark and 'class="around"' not in light
 
@@ -145,6 +132,22 @@ def test_words_stand_before_the_colour_of_the_ground_but_white_ones():
     assert svg.count('<g id="text_') == len(names) + 1, "all but the white one"
     ground = re.search(r"\.around\{stroke:var\((--\d+)\)", svg)[1]
     assert f"{ground}:{inks.LIGHT_GROUND};" in svg and f"{ground}:{inks.DARK_GROUND};" in svg
+
+
+def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():
+    """A letter is a path with a name, 64 units high for one of the text; a bar has none, and no such scale."""
+
+    def draw(_):
+        fig, ax = plt.subplots()
+        ax.set_title(r"$\sqrt{m}$")
+        return fig
+
+    svg = inks.themed(figures.as_svg(draw, {}, narrow=False).decode(), "part/chapter/name")
+    (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DOblique)(.*?</g>)', svg, re.S)[-1:]
+    assert re.search(r'<path (?!id=)d="', title), "the bar"
+    thin = re.search(r"\[id\^=text\] path:not\(\[id\]\)\{stroke-width:(\d+)\}", svg)[1]
+    letters = re.search(r"\.around\{[^}]*stroke-width:(\d+)", svg)[1]
+    assert int(letters) == pytest.approx(64 * int(thin), rel=0.05)
 
 
 # ---- which function draws what ----
@@ -174,30 +177,22 @@ def test_a_cell_names_the_function_that_draws(call, names):
 
 
 @pytest.mark.parametrize(
-    "call", ["made = train()\nfigure('one', made)", "figure('one', reach.made)", "figure('one', mad)"]
+    "own", ["made = train()\nfigure('one', made)", "figure('one', reach.made)", "figure('one', mad)"]
 )
-def test_what_names_no_function_is_told_without_an_import(call):
-    assert pictures.told(chapter_of(CELLS, call)) == set()
+def test_what_names_no_function_is_told_without_an_import_and_refused_in_one_line(own):
+    assert pictures.told(chapter_of(CELLS, own)) == set()
     assert pictures.told(chapter_of(CELLS, "figure('one', reach.beside_rule)")) == {"one"}
-
-
-def test_a_function_that_a_cell_does_not_have_is_said_in_one_line():
-    with pytest.raises(BnbookError, match="a/b: \"figure\\('one', made\\)\" names no drawing function"):
-        pictures.drawings(chapter_of(CELLS, "made = train()\nfigure('one', made)"))
+    with pytest.raises(BnbookError, match="a/b: \"figure\\('one', .*\\)\" names no drawing function"):
+        pictures.drawings(chapter_of(CELLS, own))
     assert pictures.drawings(chapter_of("figure(x, y)\nfigure('one')\nsave_figure(fig, 'one')")) == {}
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_page_shows_what_functions_draw_and_nothing_else(name):
-    assert set(pictures.drawings(CHAPTERS[name])) == set(pictures.shown(CHAPTERS[name]))
-    assert pictures.told(CHAPTERS[name]) == set(pictures.shown(CHAPTERS[name]))
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_every_function_draws_from_the_published_results(name):
+def test_a_page_shows_what_functions_draw_from_the_published_results_and_nothing_else(name):
     """Without what is done to every drawing; some draw other profiles' runs, too."""
-    runs = (published(CHAPTERS[name], profile) for profile in PUBLISHED)
     known = pictures.drawings(CHAPTERS[name])
+    assert set(known) == set(pictures.shown(CHAPTERS[name])) == pictures.told(CHAPTERS[name])
+    runs = (published(CHAPTERS[name], profile) for profile in PUBLISHED)
     for run in (run for run in runs if run.exists):
         with plt.rc_context(figures.STYLE):
             for draw in known.values():
@@ -247,28 +242,21 @@ def run_of(tmp_path, content="1", *cells):
     )
 
 
-def test_a_figure_is_drawn_for_a_page_and_for_a_phone_once_for_the_same_results_and_code(
+def test_a_figure_is_drawn_for_a_page_and_a_phone_once_for_the_same_results_and_code(
     press, tmp_path, monkeypatch
 ):
     place = tmp_path / "pages" / "a" / "b.figures"
     pictures.put([run_of(tmp_path)], tmp_path / "pages")
     assert press.drawn == [([1.0, 2.0], False), ([1.0, 2.0], True)]
-    assert {path.name: inks.figure_of(path.read_text()) for path in place.iterdir()} == dict.fromkeys(
-        ("one.svg", "one.narrow.svg"), "a/b/one"
-    )
-    assert inks.reads((place / "one.svg").read_text()) == ("x",), "it says what it draws"
-    assert (
-        "0 0 400 50" in (place / "one.svg").read_text()
-        and "0 0 100 50" in (place / "one.narrow.svg").read_text()
-    )
-    for again, times in (
-        (run_of(tmp_path), 2),
-        (run_of(tmp_path, "2"), 4),
-        (run_of(tmp_path, "2", "import numpy"), 6),
-    ):
-        pictures.put([again], tmp_path / f"pages{times}")
+    found = {path.name: path.read_text() for path in place.iterdir()}
+    assert {name: inks.told(svg) for name, svg in found.items()} == {
+        "one.svg": ("a/b/one", ("x",)), "one.narrow.svg": ("a/b/one", ())
+    }  # fmt: skip
+    assert "0 0 400 50" in found["one.svg"] and "0 0 100 50" in found["one.narrow.svg"]
+    for again, times in ((("1",), 2), (("2",), 4), (("2", "import numpy"), 6)):
+        pictures.put([run_of(tmp_path, *again)], tmp_path / f"pages{times}")
         assert len(press.drawn) == times
-    assert (tmp_path / "pages2/a/b.figures/one.svg").read_bytes() == (place / "one.svg").read_bytes()
+    assert (tmp_path / "pages2/a/b.figures/one.svg").read_text() == found["one.svg"]
     monkeypatch.setattr(inks, "palette", lambda: inks.PALETTE | {"other": ("#111111", "#eeeeee")})
     pictures.put([run_of(tmp_path)], tmp_path / "inks")
     assert len(press.drawn) == 8, "in other inks it is another drawing"
@@ -286,61 +274,3 @@ def test_a_drawing_hangs_on_the_code_that_its_cells_reach_and_on_no_other(tmp_pa
     reached = pictures._reached(["bnbook.chapters.reach", "numpy", "bnbook.no_such"])
     assert {"bnbook.chapters.reach", "bnbook.figures", "bnbook.plots.layout"} <= reached
     assert "bnbook.chapters.edge" not in reached and not any(name.startswith("numpy") for name in reached)
-
-
-# ---- on pages ----
-
-
-def put(folder: Path, name: str, fig: plt.Figure, phone: plt.Figure | None = None):
-    images, pages = folder / "images", folder / "part" / "chapter.figures"
-    images.mkdir(exist_ok=True)
-    pages.mkdir(parents=True, exist_ok=True)
-    (images / f"{name}.svg").write_text(inks.themed(drawn(fig), f"part/chapter/{name}"))
-    if phone:
-        (pages / f"{name}.narrow.svg").write_text(inks.themed(drawn(phone), f"part/chapter/{name}"))
-    return images
-
-
-def test_a_page_shows_each_figure_once_a_theme_for_itself_and_for_a_phone(tmp_path):
-    images = put(tmp_path, "one", plt.figure(figsize=(7, 3)), plt.figure(figsize=(4, 3)))
-    (images / "logo.svg").write_text('<svg viewBox="0 0 1 1"></svg>')
-    shown = pictures.pairs(images, tmp_path)
-    page = pictures.in_both_themes('<img alt="What &quot;it&quot; shows." src="../_images/one.svg" />', shown)
-    sources = re.findall(
-        r'<img alt="([^"]*)" .*?width="(\d+)" height="\d+" class="only-(\w+)" src="\.\./_images/([^"]*)"',
-        page,
-    )
-    said = "What &quot;it&quot; shows."
-    assert sources == [
-        (said, "672", "light", "one.svg"),
-        (said, "672", "dark", "one.svg#dark"),
-        (said, "384", "light", "one.narrow.svg"),
-        (said, "384", "dark", "one.narrow.svg#dark"),
-    ]
-    assert 'class="plot stacks"' in page and 'href="../_images/one.svg"' in page and set(shown) == {"one"}
-    assert {path.name for path in images.iterdir()} == {"one.svg", "one.narrow.svg", "logo.svg"}
-    other = '<img alt="a logo" src="_images/logo.svg" />'
-    assert pictures.in_both_themes(other, shown) == other
-
-
-@pytest.mark.parametrize(("width", "wide"), [(7, 560), (9, 613)])
-def test_a_figure_without_a_drawing_for_phones_scrolls_as_wide_as_its_letters_need(tmp_path, width, wide):
-    images = put(tmp_path, "one", plt.figure(figsize=(width, 3)))
-    page = pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', pictures.pairs(images, tmp_path))
-    assert 'class="plot scrolls"' in page and f"--wide: {wide}px" in page and "columns" not in page
-
-
-def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():
-    """A letter is a path with a name, 64 units high for one of the text; a bar has none, and no such scale."""
-
-    def draw(_):
-        fig, ax = plt.subplots()
-        ax.set_title(r"$\sqrt{m}$")
-        return fig
-
-    svg = inks.themed(figures.as_svg(draw, {}, narrow=False).decode(), "part/chapter/name")
-    (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DOblique)(.*?</g>)', svg, re.S)[-1:]
-    assert re.search(r'<path (?!id=)d="', title), "the bar"
-    thin = re.search(r"\[id\^=text\] path:not\(\[id\]\)\{stroke-width:(\d+)\}", svg)[1]
-    letters = re.search(r"\.around\{[^}]*stroke-width:(\d+)", svg)[1]
-    assert int(letters) == pytest.approx(64 * int(thin), rel=0.05)

@@ -11,31 +11,32 @@ from types import SimpleNamespace
 import pytest
 
 from bookpress.book import chapter_names
-from bookpress.pipeline import pictures
+from bookpress.pipeline import inks
 from bookpress.profiles import PROFILES
 from bookpress.results import Results
 from bookpress.site import shell
 
 ENTRIES = {name: {"values": [1.0], "unit": "", "seeds": [0]} for name in ("a", "b", "c")}
-RUN = SimpleNamespace(results=Results({}, ENTRIES), profile="laptop")
+TEXT = "```{figure} coin.figures/one.svg\n```\n"
+CHAPTER = SimpleNamespace(name="part/coin", path=Path("coin.md"), text=TEXT)
 
 
 @pytest.mark.parametrize(
-    ("reads", "says", "rows"),
-    [(("b", "a"), "what the figure draws", "ab"), ((), "every recorded result of the chapter", "abc")],
+    ("reads", "place", "says", "names"),
+    [
+        (("b", "a"), "data/part/coin/one.csv", "what the figure draws", "ab"),
+        ((), "data/part/coin.csv", "every recorded result of the chapter", "abc"),
+    ],
 )
-def test_a_figures_data_are_what_it_draws_else_all(tmp_path, reads, says, rows):
-    figures = {"one": pictures.Picture("part/coin/one", (1.0, 1.0), None, reads)}
-    page = '<figure id="x"><a href="../_images/one.svg">x</a></figure><figure><a href="_images/two.svg"></a></figure>'
-    shown = SimpleNamespace(evidence={"part/coin": RUN})
-    text = shell.with_ways(page, "claims/x", tmp_path, shown, figures)
-    assert text.count('class="ways"') == 1 and "run part/coin --profile laptop --compare" in text
-    data, said = re.search(r'download href="\.\./([^"]+)" title="CSV: ([^"]+)"', text).groups()
-    with (tmp_path / data).open(encoding="utf-8") as file:
-        assert "".join(row["name"] for row in csv.DictReader(file)) == rows and said == says
-    assert (
-        shell.with_ways(page, "x", tmp_path, SimpleNamespace(evidence={"part/coin": None}), figures) == page
-    )
+def test_a_figures_data_are_what_it_draws_else_all(tmp_path, reads, place, says, names):
+    (tmp_path / "part/coin.figures").mkdir(parents=True)
+    drawing = inks.themed('<svg viewBox="0 0 1 1"></svg>', "part/coin/one", reads)
+    (tmp_path / "part/coin.figures/one.svg").write_text(drawing)
+    run = SimpleNamespace(chapter=CHAPTER, results=Results({}, ENTRIES), profile="laptop")
+    found = dict(shell.ways([run], tmp_path))
+    assert found == {"part/coin/one": (place, says, "bnbook run part/coin --profile laptop --compare")}
+    with (tmp_path / place).open(encoding="utf-8") as file:
+        assert "".join(row["name"] for row in csv.DictReader(file)) == names
 
 
 @pytest.fixture(scope="module")
