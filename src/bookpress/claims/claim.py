@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
     "ordering": (({"results"},), {"nonfinite"}),
     "sign": (({"a", "b", "side"},), {"nonfinite"}),
     "identity": (({"a", "tolerance"},), set()),
-    "inequality": (({"a"},), {"b", "allowed"}),
+    "inequality": (({"a"},), {"b"}),
     "rate": (({"a", *BEYOND}, {"a", *NEAR}), SAMPLED),
     "agreement": (({"a", "b", "tolerance"},), SAMPLED),
     "level": (
@@ -75,7 +75,6 @@ class Test(Entry):
     margin: Annotated[Number, Field(ge=0)] | None = None
     tolerance: Annotated[Number, Field(ge=0)] | None = None
     expected: Number | None = None
-    allowed: Count | None = None
     nonfinite: Number | None = None
     resolution: Annotated[Number, Field(ge=0)] | None = None
     cells: Annotated[Count, Field(ge=2)] | None = None

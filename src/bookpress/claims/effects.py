@@ -55,7 +55,7 @@ def _asks(test: Test, shown: Effect) -> str:
     if kind == "sign":
         return f"{_side(test, shown)} in more than half of the seeds"
     if kind == "inequality":
-        return f"at most {test.allowed} violations" if test.allowed else "no violation"
+        return "no violation"
     if kind == "identity":
         (bound,) = _in_points([test.tolerance], unit)
         most = f"at most {format_number(bound)}" if bound or not shown.more else "no"

@@ -203,9 +203,8 @@ def _rounding(test: Test, results: Mapping, claim_id: str, shown: Effect | None)
 
 
 def _violations(test: Test, results: Mapping, claim_id: str, shown: Effect | None) -> Outcome:
-    """At most so many of many trials violate a bound: one more refutes it, whatever the interval of their share, which is
-    at least as wide as that of the seeds' own shares: the trials of one seed may go with each other, steps of one training
-    say. PressError where these are no counts."""
+    """None of many trials violates a bound. The interval of their share is at least as wide as that of the seeds' own
+    shares: the trials of one seed may go with each other, steps of one training say. PressError where these are no counts."""
     seeds, values = over_draws(test.a, results, claim_id)
     if isinstance(test.b, str):
         own = over_draws(test.b, results, claim_id)[1]
@@ -213,16 +212,15 @@ def _violations(test: Test, results: Mapping, claim_id: str, shown: Effect | Non
         own = np.full(len(seeds), values[0].size if test.b is None else test.b)
     found, trials = values.sum(), own.sum()
     if not (np.isfinite([found, trials]).all() and 0 <= found <= trials and trials > 0):
-        raise PressError(
-            f"claim {claim_id}: {found:g} violations in {trials:g} trials; expected a count of them"
-        )
+        counts = f"{found:g} violations in {trials:g} trials"
+        raise PressError(f"claim {claim_id}: {counts}; expected a count of them")
     low, high = intervals.clopper_pearson(int(found), int(trials))
     shares = values.reshape(len(seeds), -1).sum(axis=1)[own > 0] / own[own > 0]
     if len(shares) > 1:
         _, least, most = intervals.of_mean(shares)
         low, high = max(0.0, min(low, least)), min(1.0, max(high, most))
-    holds, share = bool(found <= (test.allowed or 0)), float(found / trials)
-    return Outcome(test, holds, share, (low, high), len(seeds), "of trials", shown, int(trials))
+    share = float(found / trials)
+    return Outcome(test, bool(found == 0), share, (low, high), len(seeds), "of trials", shown, int(trials))
 
 
 # ---- How surely a test decides: the p-value of its interval, and the sign test ----------------------------------------

@@ -82,7 +82,7 @@ def _test(
     seeds, rows = columns(test, results, claim)
     if test.kind == "sign":  # what is counted: in which seeds the first is the larger one
         rows = (rows[:1] > rows[1:]).astype(float)
-    bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
+    bounds = (test.threshold, test.margin, test.tolerance, 0.5 if test.kind == "sign" else 0)
     own = OWN_UNITS.get(test.kind) or (shown.unit if shown else "")
     return {
         "role": role,
