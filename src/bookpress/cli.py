@@ -56,7 +56,7 @@ def _command(words: list[str] | None) -> int:
     if arguments.command in (_check, _build, _claims):
         if arguments.profile and not arguments.runs:
             raise PressError(f"--profile {arguments.profile} chooses among your own runs; give --runs, too")
-        arguments.profile = arguments.profile or "smoke"
+        arguments.profile = (arguments.profile or "smoke") if arguments.runs else None
     return arguments.command(arguments)
 
 
@@ -233,10 +233,9 @@ def _lock(arguments: argparse.Namespace) -> int:
         raise PressError("--spread says something with --power alone; give both")
     if arguments.power:
         spreads = locking.spreads(arguments.spread, chosen)
-        for line in (
-            each for chapter in chosen for each in locking.powers(chapter, arguments.profile, spreads)
-        ):
-            print(line, flush=True)
+        for chapter in chosen:
+            for line in locking.powers(chapter, arguments.profile, spreads):
+                print(line, flush=True)
         return DONE
     print("\n".join(locking.lock(chosen, arguments.profile, arguments.why, named)))
     return DONE
@@ -246,10 +245,8 @@ def _same(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import chapters, same
 
     arguments.profile, well = "smoke", True
-    chosen = (
-        _chosen(arguments) if arguments.chapters else [c for c in chapters.discover() if same.is_stale(c)]
-    )
-    for chapter in chosen:
+    stale = (each for each in chapters.discover() if same.is_stale(each))
+    for chapter in _chosen(arguments) if arguments.chapters else stale:
         try:
             print("\n".join(same.same(chapter)), flush=True)
         except PressError as error:  # the others may be the same
@@ -272,8 +269,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from bookpress.site import check
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
-    profile = arguments.profile if arguments.runs else None
-    lines, well = check.report(found, profile=profile, some=bool(arguments.chapters))
+    lines, well = check.report(found, profile=arguments.profile, some=bool(arguments.chapters))
     print("\n".join(lines))
     return DONE if well else FAILED
 
@@ -283,7 +279,7 @@ def _build(arguments: argparse.Namespace) -> int:
     from bookpress.site import build
 
     started = time.perf_counter()
-    page = build.build(arguments.profile if arguments.runs else None)
+    page = build.build(arguments.profile)
     print(f"built in {time.perf_counter() - started:.0f} s; open {page.as_uri()}")
     return _unless_refused(arguments, chapters.discover())
 
@@ -306,8 +302,8 @@ def _claims(arguments: argparse.Namespace) -> int:
         print(exports.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
-    profile = arguments.profile if arguments.runs else None
-    print(exports.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
+    names = [chapter.name for chapter in chosen]
+    print(exports.listing(names, arguments.profile, as_data=arguments.json), end="")
     return _unless_refused(arguments, chosen)
 
 

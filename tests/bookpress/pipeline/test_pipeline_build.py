@@ -13,12 +13,13 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from locked_coin import claims_file, coin, edit, laptop_run
 
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims.locks import UNLOCKED
 from bookpress.claims.words import format_number
-from bookpress.pipeline import chapter_runs, chapters, gate, prose
+from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapters import discover
 from bookpress.site import build, pages
 
@@ -35,10 +36,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     (ran / "_build" / "html" / "removed.html").write_text("old")
     index = build.build("smoke")
     site = index.parent
-    results = json.loads((ran / "runs" / "smoke" / "part" / "coin.json").read_text())["results"]["heads"][
-        "values"
-    ]
-    mean = f"{sum(results) / len(results):.1%}".replace("%", " %")
+    mean = f"{chapter_runs.fresh_run(coin(), 'smoke').results['heads'].mean():.1%}".replace("%", " %")
     assert f"Heads came up in {mean} (95 % interval" in text_of(site / "part" / "coin.html")
     assert f"Heads: {mean}" in text_of(index), "another chapter's number"
     image = re.search(r'<img alt="The same line[^"]*"[^>]*src="([^"]+)"', index.read_text()).group(1)
@@ -72,29 +70,26 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
 
 
 def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_path):
-    from bookpress.pipeline import publishing
+    path, staged = coin().path, tmp_path / "pages"
+    publishing.publish(coin(), "laptop")
 
-    chapter = chapters.select(["coin"])[0]
-    publishing.publish(chapter, "laptop")
-    pages.stage(tmp_path / "a", None)
-    first = (tmp_path / "a" / "part" / "coin.ipynb").read_text()
-    assert "**laptop** profile" in first and "of 400 tosses" in first
-    text = chapter.path.read_text()
-    chapter.path.write_text(text.replace("rate) / tosses", "rate) / tosses * 1"))
-    pages.stage(tmp_path / "b", None)
-    second = (tmp_path / "b" / "part" / "coin.ipynb").read_text()
-    assert "No fresh evidence" in second and "appears once its chapter has been run" in second
-    assert "not run" in (tmp_path / "b" / "scoreboard.md").read_text()
-    chapter.path.write_text(text.replace("Is it fair?", "Is this coin fair?"))
-    pages.stage(tmp_path / "c", None)
-    assert "Is this coin fair?" in (tmp_path / "c" / "part" / "coin.ipynb").read_text(), (
-        "prose is merged in again"
-    )
+    def page():
+        shutil.rmtree(staged, ignore_errors=True)
+        pages.stage(staged, None)
+        return (staged / "part" / "coin.ipynb").read_text()
+
+    assert "**laptop** profile" in page() and "of 400 tosses" in page()
+    edit(path, "rate) / tosses", "rate) / tosses * 1")
+    assert "No fresh evidence" in page() and "appears once its chapter has been run" in page()
+    assert "not run" in (staged / "scoreboard.md").read_text()
+    edit(path, "rate) / tosses * 1", "rate) / tosses")
+    edit(path, "Is it fair?", "Is this coin fair?")
+    assert "Is this coin fair?" in page(), "prose is merged in again"
 
 
 def test_the_scoreboard_says_scope_and_margin(ran, tmp_path):
     path = ran / "book" / "part" / "coin.claims.yml"
-    chapter, text = chapters.select(["coin"])[0], path.read_text()
+    chapter, text = coin(), path.read_text()
 
     def shown(more):
         path.write_text(text.replace("  says: ", more + "  says: ", 1))
@@ -133,7 +128,7 @@ def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, 
 
 def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     """An exact chapter by decree, or another way to judge: the verdict of the run itself stands beside it."""
-    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke")
+    run = chapter_runs.fresh_run(coin(), "smoke")
     claim = claims.load_claims()[0]
     assert chapter_runs.judged(claim, run)["words"] == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
@@ -147,7 +142,7 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
 
 def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
     """What the run noted in the words of its time stands for the words of now; another verdict shows."""
-    run, claim = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke"), claims.load_claims()[0]
+    run, claim = chapter_runs.fresh_run(coin(), "smoke"), claims.load_claims()[0]
     noted = run.results.header["judged"][claim.id]
     for then, remark in (("at most partly", ""), ("mixed", "“mixed” when it ran"), ("wrong, mended", None)):
         header = {"judged": {claim.id: noted | {"verdict": then}}}
@@ -164,43 +159,46 @@ def test_each_answer_box_can_be_told_from_the_text_around_it(chapter):
 
 
 def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
-    for name in ("part/coin.claims.yml", "errata.yml"):
-        path = ran / "book" / name
-        path.write_text(
-            path.read_text()
-            .replace("half of the time", "<script>alert(1)</script> if $p<q$")
-            .replace("Tails is", "<b>Tails</b> is")
-        )
-    pages.stage(tmp_path / "pages", "laptop")
-    shown = "".join(
-        (tmp_path / "pages" / name).read_text() for name in ("scoreboard.md", "errata.md", "part/coin.ipynb")
-    )
+    edit(claims_file(ran), "half of the time", "<script>alert(1)</script> if $p<q$")
+    edit(ran / "book" / "errata.yml", "Tails is", "<b>Tails</b> is")
+    staged = pages.stage(tmp_path / "pages", "laptop") and tmp_path / "pages"
+    shown = "".join((staged / name).read_text() for name in ("scoreboard.md", "errata.md", "part/coin.ipynb"))
     assert "<script" not in shown and "<b>" not in shown
     assert "&lt;script>" in shown and "&lt;b>Tails" in shown and "$p\\lt q$" in shown
-    low = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
-    kept = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
-    assert claims.without_markup(f"6m σ_{{x_i}} (1 − μ/L)^2t ‖w_t‖²_S c^(−1/2), {kept}") == f"{low}, {kept}"
-    named = "l1, lp and l-infinity normalization, `l1`, lp-norms, al2"
-    assert claims.without_markup(named) == "ℓ1, ℓp and ℓ∞ normalization, `l1`, lp-norms, al2"
-    assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
+
+
+LOW = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
+KEPT = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
+MARKED = [
+    (f"6m σ_{{x_i}} (1 − μ/L)^2t ‖w_t‖²_S c^(−1/2), {KEPT}", f"{LOW}, {KEPT}"),
+    (
+        "l1, lp and l-infinity normalization, `l1`, lp-norms, al2",
+        "ℓ1, ℓp and ℓ∞ normalization, `l1`, lp-norms, al2",
+    ),
+    ("a < b, `a<b`, $1<2$, <i", r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"),
+]
+
+
+@pytest.mark.parametrize(("written", "shown"), MARKED)
+def test_signs_that_stand_for_themselves(written, shown):
+    assert claims.without_markup(written) == shown
 
 
 def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):
-    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = laptop_run()
     other = chapter_runs.fresh_run(run.chapter, "laptop")
     quoting = dataclasses.replace(run.chapter, name="part/dice")
     book = prose.Pages({"part/coin": other}, [])
     assert "quoted" not in pages.stamp(quoting, run, book)
-    path = run.chapter.path
-    path.write_text(f"{path.read_text()}\n{{{{ mean:part/coin#heads }}}}\n")
-    quoting = dataclasses.replace(chapters.select(["coin"])[0], name="part/dice")
+    edit(run.chapter.path, "Is it fair?", "Is it? {{ mean:part/coin#heads }}")
+    quoting = dataclasses.replace(coin(), name="part/dice")
     assert "quoted" not in pages.stamp(quoting, run, book)
     other.results.header["profile"] = "overnight"
     assert "**laptop** profile; quoted: part/coin at **overnight** · data" in pages.stamp(quoting, run, book)
 
 
 def test_the_stamp_says_from_which_seeds_most_results_come(ran):
-    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = laptop_run()
     book = prose.Pages({"part/coin": run}, [])
     assert "· seeds 0 to 4 ·" in pages.stamp(run.chapter, run, book)
     run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
@@ -213,7 +211,7 @@ def test_the_stamp_says_from_which_seeds_most_results_come(ran):
 
 @pytest.mark.filterwarnings("error")
 def test_a_seed_without_a_finite_value_is_shown_and_not_warned_of(ran):
-    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = laptop_run()
     run.results.entries["draws"] |= {"values": [1.0, "inf"], "seeds": [0, 1]}
     book = prose.Pages({"part/coin": run}, [])
     for verb in ("ci", "factor"):
@@ -226,30 +224,31 @@ def test_pages_substitute_nothing_but_tokens(ran, tmp_path):
 
     config = yaml.safe_load((ran / "_config.yml").read_text())
     assert "substitution" not in config["parse"]["myst_enable_extensions"]
-    path = ran / "book" / "index.md"
-    path.write_text(path.read_text() + "{{ 7*7 }}")
+    edit(ran / "book" / "index.md", "Heads:", "{{ 7*7 }}")
     with pytest.raises(BnbookError, match=r"index.md: \{\{ 7\*7 \}\} is not a token"):
         pages.stage(tmp_path / "pages", "laptop")
 
 
 def test_evidence_of_code_that_reads_otherwise_is_merged_by_its_place(ran):
     """A moved module changes the text of an import and nothing that was measured."""
-    chapter = chapters.select(["coin"])[0]
-    path = chapter.path
-    path.write_text(path.read_text().replace("import numpy as np\n", "import numpy\nnp = numpy\n"))
-    chapter = chapters.select(["coin"])[0]
-    run = chapter_runs.fresh_run(chapter, "laptop")
+    edit(coin().path, "import numpy as np\n", "import numpy\nnp = numpy\n")
+    run = laptop_run()
     printed = nbformat.v4.new_output("stream", text="{4: np.float64(-0.57), 'b': np.int64(3)}\n")
     chapter_runs.ran_cells(run.notebook)[-1].outputs = [printed]
-    page = chapter_runs.with_evidence(chapter, run)
+    page = chapter_runs.with_evidence(run.chapter, run)
     last = [cell for cell in page.cells if cell.cell_type == "code"][-1]
     assert "np = numpy" in last.source and last.execution_count == 3
     assert last.outputs[0].text == "{4: -0.57, 'b': 3}\n" and "np." in printed.text
 
 
 def shown(ran) -> prose.Pages:
-    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = laptop_run()
     return prose.Pages({"part/coin": run}, claims.load_claims())
+
+
+BAD = """mean:tails, verdict:coin-unfair, param:x, mean:part/other#heads, geo:draws, share:draws, value:draws, mean:draws[0],
+mean:wide, mean:wide[2], param:tosses | zz, param:names | .2f, param:names[9], param:tosses[0], mean:draws | .1zz"""
+BAD = [each.strip() for each in BAD.split(",")]
 
 
 def test_tokens(ran):
@@ -289,38 +288,22 @@ def test_tokens(ran):
     book.evidence["part/coin"].results.header["parameters"]["rates"] = [1e-8, 3e-7, 0.001]
     assert fill("{{ param:rates }}") == "10⁻⁸, 3·10⁻⁷, 10⁻³"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
-    for bad in (
-        "{{ mean:tails }}",
-        "{{ verdict:coin-unfair }}",
-        "{{ param:x }}",
-        "{{ mean:part/other#heads }}",
-        "{{ geo:draws }}",
-        "{{ share:draws }}",  # draws has a 0, and a 4
-        "{{ value:draws }}",
-        "{{ mean:draws[0] }}",
-        "{{ mean:wide }}",
-        "{{ mean:wide[2] }}",
-        "{{ param:tosses | zz }}",
-        "{{ param:names | .2f }}",
-        "{{ param:names[9] }}",
-        "{{ param:tosses[0] }}",
-        "{{ mean:draws | .1zz }}",
-    ):
+    for bad in BAD:  # draws has a 0, and a 4
         with pytest.raises(BnbookError, match="token"):
-            fill(bad)
+            fill(f"{{{{ {bad} }}}}")
     assert fill("{{ mean:wide[-1] | .0f }}") == "3"
     empty = prose.Pages({"part/coin": None}, book.claims)
     assert prose.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
 
 
-def test_the_interval_of_a_share_stays_between_0_and_1():
-    half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert prose.STATISTICS["share"](np.array([0.9, 1.0, 0.98, 0.6])) == pytest.approx(
-        (0.87, 0.87 - half, 1.0), abs=1e-3
-    )
-    assert prose.STATISTICS["share"](np.array([0.1, 0.0, 0.02, 0.4])) == pytest.approx(
-        (0.13, 0.0, 0.13 + half), abs=1e-3
-    )
+@pytest.mark.parametrize(
+    ("values", "middle", "low", "high"),
+    [([0.9, 1.0, 0.98, 0.6], 0.87, None, 1.0), ([0.1, 0.0, 0.02, 0.4], 0.13, 0.0, None)],
+)
+def test_the_interval_of_a_share_stays_between_0_and_1(values, middle, low, high):
+    half = 3.182 * np.std(values, ddof=1) / 2
+    ends = (middle - half if low is None else low, middle + half if high is None else high)
+    assert prose.STATISTICS["share"](np.array(values)) == pytest.approx((middle, *ends), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -336,32 +319,29 @@ def test_numbers_as_text(value, spec, text):
 
 
 def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):
-    path = ran / "book" / "part" / "coin.md"
-    path.write_text(path.read_text() + "\nSee {ref}`nowhere-at-all`.\n")
+    edit(coin().path, "Is it fair?", "See {ref}`nowhere-at-all`.")
     with pytest.raises(BnbookError, match="jupyter-book refused the pages: .*nowhere-at-all"):
         build.build("smoke")
 
 
 def test_scrubbing_removes_progress_and_paths():
+    status = {"papermill": {"status": "completed"}}
     cell = nbformat.v4.new_code_cell(
-        "1", metadata={"papermill": {"status": "completed", "start_time": "x"}, "a": 1}
+        "1", metadata={"papermill": status["papermill"] | {"start_time": "x"}, "a": 1}
     )
-    cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="10%\r20%")]
+    said = {"stderr": "10%\r20%", "stdout": "in /home/ann/x"}
+    cell.outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in said.items()]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"input_path": "/home/ann"}})
     gate.scrub(notebook)
-    assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {
-        "papermill": {"status": "completed"}
-    }
+    assert [output.text for output in cell.outputs] == [f"in {gate.SCRUBBED}"] and cell.metadata == status
     assert not any(pattern.search(json.dumps(notebook)) for pattern in gate.LOCAL_PATHS)
 
 
 def test_figures_are_found_in_both_fences():
     text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n"
     text += ":::{figure} a.figures/y.svg\n:alt: more\n:::\n"
-    assert [(path, alt) for path, alt, *_ in chapter_runs.referenced_figures(text)] == [
-        ("a.figures/x.svg", "words"),
-        ("a.figures/y.svg", "more"),
-    ]
+    found = [(path, alt) for path, alt, *_ in chapter_runs.referenced_figures(text)]
+    assert found == [("a.figures/x.svg", "words"), ("a.figures/y.svg", "more")]
 
 
 @pytest.mark.parametrize("folder", [".", "book"])
