@@ -103,13 +103,17 @@ class Evidence:
         where a claim reads it, by all its draws."""
         asked = name, frozenset(together)
         if asked not in self._quoted:
-            listed = chapter_claims(self.chapter.name) if self.results.draws else []
-            self._quoted[asked] = draws.as_quoted(name, self.results, listed, asked[1])
+            self._quoted[asked] = draws.as_quoted(name, self.results, self._pooled, asked[1])
         return self._quoted[asked]
 
     def counted(self, claim: Claim, test: Test, name: str) -> tuple[list[int], np.ndarray]:
         """Seeds and values of a recorded result as this test of the claim reads it, by all draws that count."""
         return over_draws(name, draws.counted(claim, self.results))
+
+    @cached_property
+    def _pooled(self) -> list[Claim]:
+        """The claims that earlier draws may count for."""
+        return chapter_claims(self.chapter.name) if self.results.draws else []
 
     @cached_property
     def judged(self) -> dict[Any, Row]:
