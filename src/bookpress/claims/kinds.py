@@ -246,11 +246,15 @@ def p_value(outcome: Outcome) -> float | None:
         return 0.0
     if not decides(1 - SMALLEST):
         return 1.0
-    low, high = math.log(SMALLEST), 0.0
-    for _ in range(16):
+    return math.exp(least(lambda log: decides(math.exp(log)), math.log(SMALLEST), 0.0, 16))
+
+
+def least(is_enough: Callable[[float], bool], low: float, high: float, halvings: int) -> float:
+    """The least value between two that is enough, by halving."""
+    for _ in range(halvings):
         middle = (low + high) / 2
-        low, high = (low, middle) if decides(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 def _student_p(outcome: Outcome) -> float | None:

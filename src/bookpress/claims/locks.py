@@ -383,7 +383,7 @@ class Standing(NamedTuple):
 
 def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
     """How the verdict on a claim by these results stands; of several locks of one test the first counts."""
-    own = chain.of_claim(claim.id)
+    own = chain.tests_of(claim.id)
     candidates = [line for line in own if line.tests.get(claim.id) == short(claim.test_hash)]
     reasons = [_against(line, own, claim, recorded, chain) for line in candidates]
     if "" in reasons:
@@ -395,26 +395,31 @@ def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
 
 def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain: Chain) -> str:
     """Why a lock does not count for a run, or nothing."""
-    header = recorded.header
+    header, planned = recorded.header, line["planned"]
     used, profile = seeds_used(claim, recorded), header.get("profile", "smoke")
-    seen = line["seen"].get(profile) if profile in line["planned"] else sum(line["seen"].values(), [])
-    if any(first <= seed <= last for seed in used for first, last in seen or ()):
+    seen = line["seen"].get(profile, []) if profile in planned else sum(line["seen"].values(), [])
+    if any(first <= seed <= last for seed in used for first, last in seen):
         return _late(line, claim.id, own)
-    if not _stood_before(line, header, chain):
+    if "locks" in header:
+        head = chain.position(header.get("chapter", ""), header["locks"])
+        stood_before = head is not None and line.number <= head
+    else:  # a run from before the locks: for it counts what was entered from the history
+        stood_before = bool(line.get("commit"))
+    if not stood_before:
         return LATE
-    if (planned := line["planned"].get(profile)) is None:
+    if profile not in planned:
         return "" if profile == "smoke" else UNPLANNED
     now = run_measure(header, chain)
     if now not in same_numbers(line, claim.id, chain, profile):
         return RESET if now[0] == chain.measured(line["chapter"], line["measure"]) else REMEASURED
-    return _other_seeds(claim, recorded, planned)
+    return _other_seeds(claim, recorded, planned[profile], used)
 
 
 def _late(line: Line, claim: str, own: list[Line]) -> str:
     """What came after the data, in a few words; the line's own `why` may be long."""
     if line.get("commit"):
         return line["why"]
-    before = [each for each in own if each.tests and each.number < line.number]
+    before = [each for each in own if each.number < line.number]
     if not before:
         return "test written after its data"
     if before[-1].tests[claim] != line.tests[claim]:
@@ -423,12 +428,16 @@ def _late(line: Line, claim: str, own: list[Line]) -> str:
     return f"{'measured otherwise' if remeasured else 'planned anew'} after its data"
 
 
-def _stood_before(line: Line, header: Mapping[str, Any], chain: Chain) -> bool:
-    """A run from before the locks has no head: for it counts what was entered from the history."""
-    if "locks" not in header:
-        return bool(line.get("commit"))
-    head = chain.position(header.get("chapter", ""), header["locks"])
-    return head is not None and line.number <= head
+def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any], used: set[int]) -> str:
+    if used and min(used) not in firsts(planned):
+        return OTHER_SEEDS
+    parameters, entries = recorded.header.get("parameters", {}), recorded.entries
+    counts = {len(entries[name]["seeds"]) for name in claim.result_names() if name in entries}
+    for name, count in planned.items():
+        now = parameters.get(name)
+        if is_count_of_seeds(name) and isinstance(now, int) and now != count and now in counts:
+            return f"{now} seeds where {count} were planned"
+    return ""
 
 
 def same_numbers(line: Line, claim: str, chain: Chain, profile: str) -> set[tuple[str, str]]:
@@ -487,17 +496,3 @@ def seeds_used(claim: Claim, recorded: Results) -> set[int]:
     listed = [recorded.entries[name]["seeds"] for name in claim.result_names() if name in recorded.entries]
     several = [seeds for seeds in listed if len(seeds) > 1]
     return {seed for seeds in several or listed for seed in seeds}
-
-
-def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) -> str:
-    parameters, used = recorded.header.get("parameters", {}), seeds_used(claim, recorded)
-    if used and min(used) not in firsts(planned):
-        return OTHER_SEEDS
-    counts = {
-        len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries
-    }
-    for name, count in planned.items():
-        now = parameters.get(name)
-        if is_count_of_seeds(name) and isinstance(now, int) and now != count and now in counts:
-            return f"{now} seeds where {count} were planned"
-    return ""

@@ -7,7 +7,7 @@ by a chance, around a truth that lies a gap beyond the edge, and the test judges
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from bookpress import intervals
 from bookpress.claims.claim import Claim, Effect, Test
 from bookpress.claims.effects import describe_test
-from bookpress.claims.kinds import POWER, Cell, can_hold, compared, decide, least_seeds, unusable
+from bookpress.claims.kinds import POWER, Cell, can_hold, compared, decide, least, least_seeds, unusable
 from bookpress.claims.recorded import columns
 from bookpress.claims.words import format_number
 from bookpress.errors import PressError
@@ -55,7 +55,9 @@ def smallest(test: Test, earlier: Earlier, seeds: int) -> float | None:
     """How far beyond its edge the truth must lie for the test to hold in 80 of 100 repetitions; within ± a margin how
     far from the middle it may lie, None where that is too much to ask even of the middle. On the scale of logarithms for a
     ratio."""
-    low, high = _edges(test)
+    low, high = test.edges
+    if test.in_factors:
+        low, high = math.log(low) if low > 0 else -math.inf, math.log(high)
     rng = np.random.default_rng(0)
     drawn = rng.random if earlier.events else rng.standard_normal
     noise = drawn((BOOKS, earlier.cells, seeds))
@@ -66,12 +68,12 @@ def smallest(test: Test, earlier: Earlier, seeds: int) -> float | None:
 
     if math.isfinite(low) and math.isfinite(high):
         middle, half = (low + high) / 2, (high - low) / 2
-        return _edge(lambda gap: not often(middle + gap), half) if often(middle) else None
+        return least(lambda gap: not often(middle + gap), 0.0, half, HALVINGS) if often(middle) else None
     edge, up = (low, 1) if math.isfinite(low) else (high, -1)
     most = 1.0 if earlier.events else max(earlier.spread, 1e-300)
     while not earlier.events and not often(edge + up * most):
         most *= 2
-    return _edge(lambda gap: often(edge + up * gap), most)
+    return least(lambda gap: often(edge + up * gap), 0.0, most, HALVINGS)
 
 
 def earlier_of(test: Test, results: Mapping[str, np.ndarray], source: str) -> Earlier | None:
@@ -100,13 +102,6 @@ def given(claim: Claim, test: Test, spread: float) -> Earlier:
     return Earlier(math.log(spread) if test.in_factors else spread, cells, events, source)
 
 
-def _edges(test: Test) -> tuple[float, float]:
-    low, high = test.edges
-    if test.in_factors:
-        return math.log(low) if low > 0 else -math.inf, math.log(high) if math.isfinite(high) else math.inf
-    return low, high
-
-
 def _holds(test: Test, values: np.ndarray) -> bool:
     """Whether the test holds for these values of its cells (K, S), of logarithms for a ratio, judged as every run is."""
 
@@ -116,14 +111,6 @@ def _holds(test: Test, values: np.ndarray) -> bool:
         return intervals.mean_level(row, level)
 
     return decide(test, [Cell(row, lambda level, row=row: interval(row, level)) for row in values])[0] is True
-
-
-def _edge(holds: Callable[[float], bool], high: float) -> float:
-    low = 0.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _moved(test: Test, gap: float, shown: Effect | None) -> str:

@@ -84,9 +84,9 @@ def load_errata() -> list[Erratum]:
             )
         return ""
 
-    rows = read_list(Erratum, _content("errata.yml"), "errata.yml", "erratum", wrong=wrong)
+    rows = list(read_list(Erratum, _content("errata.yml"), "errata.yml", "erratum", wrong=wrong))
     require_once((row.anchor.removeprefix("erratum-") for row in rows), "errata.yml", "erratum")
-    return list(rows)
+    return rows
 
 
 def _not_in_references(key: str, known: Collection[str]) -> str:

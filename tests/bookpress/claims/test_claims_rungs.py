@@ -65,6 +65,14 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
     assert all((test["n"] == 0) == (test["verdict"] == NOT_TESTED) for test in row["tests"])
 
 
+def test_a_rerun_that_lacks_sizes_is_judged_by_those_that_it_has(tmp_path):
+    rows = {
+        name: {"values": v, "unit": "", "seeds": [0, 1, 2]} for name, v in results(small=arms(UP)).items()
+    }
+    rerun = Results({"default_parameters": False}, rows)
+    assert judge(read(tmp_path), rerun, "laptop")["words"] == REPRODUCED
+
+
 def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     def run(**rungs):
         rows = results(**rungs)

@@ -162,7 +162,7 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
     moved = replace(CLAIM, test=replace(CLAIM.test, threshold=0.5))
     locks.append([lock(moved, {"laptop": [[0, 2]]}, "moved", first_seed=100)])
     now = locks.read().head(COIN)
-    seen = run({"x": [1.0, 1.1, 1.2]}, range(3), head=before)
+    seen = run({"x": [-5.0, -6.0, -7.0]}, range(3), head=before)
     fresh, another = (
         run({"x": x}, range(100, 103), head=now, first_seed=100) for x in ([2.0, 2.1, 2.2], [3.0, 3.1, 3.3])
     )
@@ -170,6 +170,7 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
     assert draws.left_out(moved, fresh, another) == "" == draws.left_out(moved, seen, seen)
     found = claims.judge(moved, replace(another, draws=(seen, fresh)), "laptop")
     assert found["n"] == 3 and found["effect"]["number"] == pytest.approx((3.0 + 3.1 + 3.3) / 3, 1e-5)
+    assert found["other_margins"] == ["reproduced"] * 2, "by the draws of the verdict"
 
 
 def test_the_published_run_itself_or_fewer_seeds_of_it_are_no_other_draw(book):
