@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,20 +50,31 @@ def answers(path: Path, changes: dict[str, tuple[str, str]] | None = None) -> di
     return world
 
 
+def archived(course: Path, name: str, part: str) -> list[str]:
+    """What the zip that grades an assignment holds under names with `part`."""
+    with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
+        return [archive.read(each).decode() for each in archive.namelist() if part in each]
+
+
 def failed(course: Path, name: str, world: dict) -> dict[str, str]:
     """Function name -> what a student reads, for each test of the autograder that fails."""
     found = {}
-    with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
-        for member in archive.namelist():
-            if member.startswith("tests/"):
-                tests = otter.ExceptionTestFile.from_string(archive.read(member).decode())
-                tests.run(world)
-                for result in tests.test_case_results:
-                    if not result.passed:
-                        found[result.test_case.body.test_func.__name__] = (
-                            f"{result.test_case.failure_message}\n{result.message}"
-                        )
+    for source in archived(course, name, "tests/"):
+        tests = otter.ExceptionTestFile.from_string(source)
+        tests.run(world)
+        for result in (each for each in tests.test_case_results if not each.passed):
+            said = f"{result.test_case.failure_message}\n{result.message}"
+            found[result.test_case.body.test_func.__name__] = said
     return found
+
+
+def cells_of(name: str, *kinds: str) -> list[coursework.CodeCell]:
+    """The cells of an assignment's questions that are of these kinds."""
+    return [cell for each in assignment(name).questions for cell in each.cells if cell.kind in kinds]
+
+
+def notebook(course: Path, part: str, name: str) -> dict:
+    return json.loads((course / part / f"{name}.ipynb").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,9 +85,7 @@ def test_the_solution_earns_everything(course, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_untouched_sheet_earns_nothing_and_says_why(course, name):
     found = failed(course, name, answers(course / "student" / f"{name}.ipynb"))
-    tests = [
-        cell for q in assignment(name).questions for cell in q.cells if cell.kind in ("public", "hidden")
-    ]
+    tests = cells_of(name, "public", "hidden")
     assert len(found) == len(tests)
     for cell in tests:
         said = found[re.search(r"def (\w+)", cell.source).group(1)]
@@ -96,14 +106,12 @@ def zeros(value):
 def test_a_sheet_filled_with_zeros_earns_nothing(course, name):
     """Each answer has the right form, and leaves what it is handed as it is."""
     world = answers(course / "instructor" / f"{name}.ipynb")
-    cells = [cell for q in assignment(name).questions for cell in q.cells]
-    for cell in cells:
-        for written in re.findall(r"^def (\w+)", cell.source, flags=re.M) if cell.kind == "solution" else ():
+    for cell in cells_of(name, "solution"):
+        for written in re.findall(r"^def (\w+)", cell.source, flags=re.M):
             right = world[written]
             filled = lambda *given, right=right, **more: zeros(right(*copy.deepcopy(given), **more))
             world = {**world, written: filled}  # what the answers call of each other stays right
-    tests = [cell for cell in cells if cell.kind in ("public", "hidden")]
-    assert len(failed(course, name, world)) == len(tests)
+    assert len(failed(course, name, world)) == len(cells_of(name, "public", "hidden"))
 
 
 @pytest.mark.parametrize("mistake", WRONG)
@@ -117,38 +125,29 @@ def test_a_typical_mistake_loses_the_right_points(course, mistake):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_students_get_no_solution_and_no_hidden_test(course, name):
-    sheet = (course / "student" / f"{name}.ipynb").read_text(encoding="utf-8")
-    content = json.loads(sheet)
+    content = notebook(course, "student", name)
     assert set(content["metadata"]) <= {"kernelspec", "otter", "language_info"}
     assert not any(cell.get("outputs") for cell in content["cells"])
     text = "\n".join("".join(cell["source"]) for cell in content["cells"]) + json.dumps(content["metadata"])
-    for question in assignment(name).questions:
-        for cell in question.cells:
-            if cell.kind == "hidden":
-                assert re.search(r"def (\w+)", cell.source).group(1) not in text
-            if cell.kind == "solution":
-                inside = re.search(
-                    r"# BEGIN SOLUTION\n(.*?)\n *# END SOLUTION", cell.source, flags=re.S
-                ).group(1)
-                assert not [
-                    line for line in inside.splitlines() if len(line.strip()) > 20 and line.strip() in text
-                ]
-
+    for cell in cells_of(name, "hidden"):
+        assert re.search(r"def (\w+)", cell.source)[1] not in text
+    for cell in cells_of(name, "solution"):
+        inside = re.search(r"# BEGIN SOLUTION\n(.*?)\n *# END SOLUTION", cell.source, flags=re.S)[1]
+        assert [each for each in inside.splitlines() if len(each.strip()) > 20 and each.strip() in text] == []
     last = assignment(name).found.source
     assert [line for line in last.splitlines() if len(line) > 40 and line in text] == []
-    instructors = json.loads((course / "instructor" / f"{name}.ipynb").read_text(encoding="utf-8"))
-    assert last in "".join(instructors["cells"][-1]["source"])
+    assert last in "".join(notebook(course, "instructor", name)["cells"][-1]["source"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_but_numpy_and_torch_is_imported(course, name):
-    """What students and graders have; the zip brings the hidden tests."""
-    with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
-        tests = "".join(archive.read(each).decode() for each in archive.namelist() if "tests/" in each)
-    sheet = json.loads((course / "student" / f"{name}.ipynb").read_text(encoding="utf-8"))
-    given = "\n".join("".join(cell["source"]) for cell in sheet["cells"] if cell["cell_type"] == "code")
+    """What students and graders have; the zip brings the hidden tests, and says what the machine that grades needs."""
+    tests = "".join(archived(course, name, "tests/"))
+    cells = (cell for cell in notebook(course, "student", name)["cells"] if cell["cell_type"] == "code")
+    given = "\n".join("".join(cell["source"]) for cell in cells)
     found = re.findall(r"^ *(?:from|import) (\w+)", tests.replace("\\n", "\n") + given, flags=re.M)
     assert set(found) - {"numpy", "torch"} <= {"copy", "otter"} and {"numpy", "torch"} & set(found)
+    assert re.search(r"^ *- torch$", archived(course, name, "environment.yml")[0], flags=re.M)
 
 
 def test_the_solutions_measure_what_the_book_measures():
@@ -213,22 +212,13 @@ def test_the_points_table_adds_up(course):
         assert sum(float(row["public"]) + float(row["hidden"]) for row in own) == assignment(name).points
 
 
-def test_the_machine_that_grades_gets_what_the_sheets_import(course):
-    for name in NAMES:
-        with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
-            text = archive.read("environment.yml").decode()
-        assert re.search(r"^ *- torch$", text, flags=re.M)
-
-
 def test_the_instructors_page_names_pages_and_sheets_as_they_are():
     page = coursework.folder() / "README.md"
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\[([^]]+)\]\((\.\./book/[^)]+)\)", text)
     assert len(links) >= 8
     for words, target in links:
-        title = re.search(r"^# (.+)$", (page.parent / target).read_text(encoding="utf-8"), flags=re.M).group(
-            1
-        )
+        title = re.search(r"^# (.+)$", (page.parent / target).read_text(encoding="utf-8"), flags=re.M)[1]
         assert words.lower() == title.lower() or target.endswith(("index.md", "your-network.md")), target
     rows = re.findall(r"^\| `([a-z-]+)` \|.*\| (\d+) \|$", text, flags=re.M)
     assert dict(rows) == {name: str(assignment(name).minutes) for name in NAMES}
@@ -240,27 +230,28 @@ def test_otter_itself_gives_the_same_points(course, tmp_path):
     text = (course / "instructor" / f"{name}.ipynb").read_text(encoding="utf-8")
     submitted = tmp_path / f"{name}.ipynb"
     submitted.write_text(text.replace(right, wrong), encoding="utf-8")
+    grader = str(course / "autograder" / f"{name}.zip")
     words = [
         sys.executable,
         "-m",
         "otter",
         "run",
         "-a",
-        str(course / "autograder" / f"{name}.zip"),
+        grader,
         "--no-logo",
+        "-o",
+        str(tmp_path),
+        str(submitted),
     ]
-    done = subprocess.run(
-        [*words, "-o", str(tmp_path), str(submitted)], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     graded = json.loads((tmp_path / "results.json").read_text())["tests"]
-    lost = sum(
+    lost = [
         cell.points
-        for question in assignment(name).questions
-        for cell in question.cells
+        for cell in cells_of(name, "public", "hidden")
         if any(f"def {test}(" in cell.source for test in tests)
-    )
-    assert sum(test.get("score", 0) for test in graded) == pytest.approx(assignment(name).points - lost)
+    ]
+    assert sum(test.get("score", 0) for test in graded) == pytest.approx(assignment(name).points - sum(lost))
 
 
 def assignment(name: str) -> coursework.Assignment:
@@ -279,16 +270,12 @@ def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
 
 
 def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypatch, tmp_path):
-    from types import SimpleNamespace
-
     used = iter([SimpleNamespace(ru_utime=1.0, ru_stime=2.0), SimpleNamespace(ru_utime=4.0, ru_stime=7.0)])
     monkeypatch.setattr("resource.getrusage", lambda _: next(used))
     assert measuring._timed(["this"], tmp_path)["processor"] == 8.0
 
 
 def test_points_are_those_that_were_earned(monkeypatch):
-    from types import SimpleNamespace
-
     def ran(words, place, *_, **__):
         if "otter" in words:
             tests = [{"score": 2.0, "max_score": 3.0}, {"score": 0.5, "max_score": 1.0}, {"name": "public"}]

@@ -21,15 +21,8 @@ from bnbook.training.probed import ProbedArm
 from bookpress.runs import checkpoints, kinds, store
 from bookpress.runs.runner import train_all
 
-VGG = dict(
-    data="textures-standin",
-    width=1 / 32,
-    steps=7,
-    batch_size=16,
-    evaluate_every=3,
-    train_examples=8,
-    test_examples=8,
-)
+VGG = dict(data="textures-standin", width=1 / 32, steps=7, batch_size=16)
+VGG |= dict(evaluate_every=3, train_examples=8, test_examples=8)
 LINEAR = dict(steps=9, depth=2, width=3, examples=10, probe_steps=(0, 4, 8))
 #: How each kind of training stops and goes on: tests/training/test_training_resumed.py.
 STACKS = {

@@ -28,7 +28,7 @@ from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
-from bookpress import cli, results
+from bookpress import atomic, cli, results
 from bookpress.pipeline import execution
 from bookpress.runs import cluster, pool
 from bookpress.runs.runner import train_members
@@ -168,12 +168,8 @@ def kill_workers(apart: Path, over: threading.Event, times: int) -> None:
 
 
 def test_what_killed_workers_did_is_done_again(apart, monkeypatch):
-    apart_and_here(
-        [(LONG, seed) for seed in range(2)],
-        apart,
-        monkeypatch,
-        lambda: kill_workers(apart, threading.Event(), 1),
-    )
+    kill = lambda: kill_workers(apart, threading.Event(), 1)
+    apart_and_here([(LONG, 0), (LONG, 1)], apart, monkeypatch, kill)
 
 
 def test_where_the_last_worker_is_killed_too_it_is_one_line(apart):
@@ -266,18 +262,12 @@ def test_workers_elsewhere_find_the_data_themselves_and_refuse_others(apart, mon
     tiny_data.make_known(monkeypatch, "mnist", arrays[0], md5=tiny_data.md5_of(arrays[0]), groups=None)
     tiny_data.write_idx(apart / "ours", arrays[0])
     tiny_data.write_folders(apart / "data" / "mnist", arrays[1], tuple("0123456789"))
-    (apart / "site").mkdir()
-    (apart / "site" / "sitecustomize.py").write_text(
-        TINY_MNIST.format(tests=str(Path(__file__).parents[2]), seed=seed)
-    )
+    site = TINY_MNIST.format(tests=str(Path(__file__).parents[2]), seed=seed)
+    atomic.write_text(apart / "site" / "sitecustomize.py", site)
     monkeypatch.setenv("BNBOOK_DATA", str(apart / "ours"))
     monkeypatch.setenv("BNBOOK_CACHE", str(apart / "cache"))
-    path = os.pathsep.join([str(apart / "site"), *sys.path])
-    theirs = {
-        "BNBOOK_DATA": str(apart / "data"),
-        "BNBOOK_CACHE": str(apart / "their cache"),
-        "PYTHONPATH": path,
-    }
+    theirs = {"BNBOOK_DATA": str(apart / "data"), "BNBOOK_CACHE": str(apart / "their cache")}
+    theirs["PYTHONPATH"] = os.pathsep.join([str(apart / "site"), *sys.path])
     with elsewhere(apart, monkeypatch, **theirs):
         if seed == 1:
             apart_and_here([(MNIST, 0), (QUICK, 1)], apart, monkeypatch, lambda: None)

@@ -27,17 +27,8 @@ from bookpress.runs.runner import train_all, train_members
 SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
 ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
 PHASE = dict(data="textures-standin", hidden=(8, 6), steps=4, batch_size=16, test_examples=20)
-DEEP = Arm(
-    norm="none",
-    width=1 / 32,
-    steps=3,
-    batch_size=4,
-    data="textures-standin",
-    evaluate_every=3,
-    train_examples=4,
-    test_examples=4,
-)
-
+FEW = dict(train_examples=4, test_examples=4, evaluate_every=3)
+DEEP = Arm(norm="none", width=1 / 32, steps=3, batch_size=4, data="textures-standin", **FEW)
 
 pytestmark = pytest.mark.usefixtures("own_store")
 
@@ -146,15 +137,13 @@ def test_interrupt_keeps_what_is_done(trained, own_store):
 
 def train(*seeds: int, **edition: str) -> dict:
     """A stack of these seeds as a worker trains it; the caller's edition with changes."""
-    wanted = kinds.edition(kinds.kind_of(ARM), None) | edition
-    one = {
-        "book": "bnbook.book",
-        "kind": kinds.kind_of(ARM),
-        "keys": ["k"],
-        "device": "cpu",
-        "edition": wanted,
+    kind = kinds.kind_of(ARM)
+    one = {"book": "bnbook.book", "kind": kind, "keys": ["k"], "device": "cpu"}
+    one |= {
+        "edition": kinds.edition(kind, None) | edition,
+        "members": [[ARM.settings(), each] for each in seeds],
     }
-    return task.train(one | {"members": [[ARM.settings(), seed] for seed in seeds]}, lambda *_: True)
+    return task.train(one, lambda *_: True)
 
 
 @pytest.mark.parametrize("part", kinds.EDITION)
@@ -254,16 +243,15 @@ def test_progress_says_nothing_into_a_run_that_nobody_follows(monkeypatch, capfd
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    "arm",
-    [
-        ARM,
-        LinearArm("linf", learning_rate=1e-3, **SMALL),
-        PhaseArm(network="fc", **PHASE),
-        PhaseArm(network="conv", **PHASE),
-    ],
-    ids=("batch", "linf", "fc", "conv"),
-)
+ALONE = {
+    "batch": ARM,
+    "linf": LinearArm("linf", learning_rate=1e-3, **SMALL),
+    "fc": PhaseArm(network="fc", **PHASE),
+    "conv": PhaseArm(network="conv", **PHASE),
+}
+
+
+@pytest.mark.parametrize("arm", ALONE.values(), ids=ALONE)
 def test_a_member_is_bit_identical_alone_and_beside_others(arm, tmp_path, monkeypatch):
     """A unit is its seed: what trains beside it, in a stack or after it, changes no digit."""
     alone = train_all([arm], [1], workers=1)[arm]
@@ -313,13 +301,11 @@ def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
 
 def test_trainings_that_are_kept_are_named_in_the_results():
     train_all([ARM], range(2), workers=1, kept=True)
-    wanted = {
-        arm: kinds.identity(*arm, kinds.edition(kinds.kind_of(ARM), None), "cpu")
-        for arm in ((ARM, 0), (ARM, 1))
-    }
-    assert results.current().header["store"]["kept"] == [kinds.key(each) for each in wanted.values()]
+    edition = kinds.edition(kinds.kind_of(ARM), None)
+    named = [kinds.key(kinds.identity(ARM, seed, edition, "cpu")) for seed in range(2)]
+    assert results.current().header["store"]["kept"] == named
     train_all([ARM], [2], workers=1)
-    assert len(results.current().header["store"]["kept"]) == 2
+    assert results.current().header["store"]["kept"] == named
 
 
 def test_two_names_of_one_data_set_are_one_training_and_each_gets_it(trained, tmp_path, monkeypatch):

@@ -154,36 +154,33 @@ def test_cells(cell: str, same: bool, tmp_path: Path) -> None:
 
 def test_two_definitions_of_one_name_are_told_apart(tmp_path: Path) -> None:
     """Where two are met that have one name, a caller that takes the other one is another caller."""
-    both = {"one.py": "def f(): return 1\n", "two.py": "def f(): return 2\n"}
-    cell = "from bnbook.use import use\nuse()"
-    ways = [
-        "from bnbook.one import f\nfrom bnbook import two\n",
-        "from bnbook.two import f\nfrom bnbook import one as two\n",
-    ]
+    both = FILES | {"one.py": "def f(): return 1\n", "two.py": "def f(): return 2\n"}
     first, second = (
-        hashes(tmp_path, FILES | both | {"use.py": f"{way}def use(): return f() - two.f()\n"}, cell)
-        for way in ways
+        hashes(
+            tmp_path,
+            both | {"use.py": f"{way}\ndef use(): return f() - two.f()\n"},
+            "from bnbook.use import use\nuse()",
+        )
+        for way in (
+            "from bnbook.one import f\nfrom bnbook import two",
+            "from bnbook.two import f\nfrom bnbook import one as two",
+        )
     )
     assert first[1] != second[1]
 
 
 def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
     """The runner does not measure; the function that it hands an instance to does."""
-    runner = {
-        "runs/__init__.py": "def train_all(arms):\n    return arms\n",
-        "engine.py": "def train(arm):\n    return 1\n",
-        "trainings.py": "TRAINS = {'bnbook.rates:Rate': 'bnbook.engine:train'}\n",
-    }
+    runner, engine = "def train_all(arms):\n    return arms\n", "def train(arm):\n    return 1\n"
+    trains = {"trainings.py": "TRAINS = {'bnbook.rates:Rate': 'bnbook.engine:train'}\n"}
     cell = "from bnbook.rates import Rate\nfrom bnbook.runs import train_all\ntrain_all([Rate()])\n"
-    before, faster, other = (
-        hashes(tmp_path, FILES | runner | more, cell)
-        for more in (
-            {},
-            {"runs/__init__.py": "def train_all(arms):\n    return list(arms)\n"},
-            {"engine.py": "def train(arm):\n    return 2\n"},
-        )
-    )
-    assert before == faster and before != other
+
+    def stamped(runner: str = runner, engine: str = engine) -> tuple[str, str]:
+        return hashes(tmp_path, FILES | trains | {"runs/__init__.py": runner, "engine.py": engine}, cell)
+
+    before = stamped()
+    assert stamped(runner=runner.replace("arms\n", "list(arms)\n")) == before
+    assert stamped(engine=engine.replace("1", "2")) != before
 
 
 class Edited(stamp.Code):
