@@ -17,8 +17,7 @@ from bookpress.book import chapter_names
 from bookpress.errors import PressError, reason
 from bookpress.exits import guarded
 from bookpress.site import shell
-from bookpress.site.rendering import Markup
-from bookpress.texts import read_yaml
+from bookpress.site.rendering import Markup, render
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 GENERATED = ("errata", "provenance", "notation")  # pages behind the chapters that a reader of paper needs
@@ -33,13 +32,12 @@ def write(site: Path, target: Path) -> Path:
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise PressError(f"no site in {site.name}/; build it first (bnbook build)")
-    title = read_yaml(paths.repository_root() / "_config.yml", "_config.yml")["title"]
     whole = site / "whole-book.html"
     texts = [
-        article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()) for page in pages
+        Markup(article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()))
+        for page in pages
     ]
-    body = Markup("\n").join(Markup(f'<section class="printed">{text}</section>') for text in texts)
-    whole.write_text(shell.page(title, body, ""), encoding="utf-8")
+    whole.write_text(render("printed.html.j2", title=shell.book_title(), pages=texts), encoding="utf-8")
     command = [program, "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer"]
     command += ["--virtual-time-budget=120000", "--host-resolver-rules=MAP * ~NOTFOUND"]
     try:

@@ -21,18 +21,12 @@ from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.inks import PALETTE
 from bookpress.site import citing
-from bookpress.site.rendering import ORDER, Markup, look, macro, render
+from bookpress.site.rendering import ORDER, Markup, look, macro
 
 #: Says that Sphinx was started by `build`.
 MARK = "BNBOOK_STAGED"
 #: What the extension is told of the pages: `titles`, by their names; `figures`, with what is behind each (`ways`).
 TOLD = "site.json"
-
-
-def page(title: str, body: Markup, root: str, description: str = "", crumbs: Markup | str = "") -> str:
-    """The whole HTML of a page; `root` is its way to the site's first page ("../")."""
-    given = {"title": title, "body": body, "root": root, "description": description, "crumbs": crumbs}
-    return render("alone.html.j2", book_title=book_title(), **given)
 
 
 # ---- What the site knows of the place where its code lives: one setting, `repository: url:` of _config.yml ---------
