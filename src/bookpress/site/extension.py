@@ -263,12 +263,11 @@ def mended(page: str) -> str:
 
 
 def whole(page: str, context: dict[str, Any], titles: dict[str, str], head: tuple[str, str]) -> str:
-    """A page as it is read: mended, with its head, its foot, and what a browser may run on it."""
+    """A page as it is read: mended, with its head and its foot."""
     name, heading = context["pagename"], Markup(context.get("title") or "").striptags()
     page = mended(page)
     if "<article" in page:
         said = shell.foot(name, heading, *head)
         page = re.sub(r'<footer class="prev-next-footer|</main>', lambda at: f"{said}{at[0]}", page, count=1)
     title = titles.get(name, heading or name)
-    page = shell.with_head(page, name, title, name if name in titles else "index")
-    return shell.with_policy(page, name in shell.WITHOUT_RUNS)
+    return shell.with_head(page, name, title, name if name in titles else "index")

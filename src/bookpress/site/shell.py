@@ -1,9 +1,7 @@
-"""What stands around a page's text: the book's addresses, head and foot, what is behind its figures, what may run."""
+"""What stands around a page's text: the book's addresses, head and foot, and what is behind its figures."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import re
 import textwrap
@@ -204,32 +202,3 @@ def ways(runs: Iterable[Evidence], folder: Path) -> Iterator[tuple[str, tuple[st
                 f"{name}/{figure}",
                 (address, says, f"{command_name()} run {name} --profile {run.profile} --compare"),
             )
-
-
-# ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -
-
-INLINE = re.compile(
-    r'<script(?![^>]*\b(?:src=|type="(?:application/(?:ld\+)?json|text/x-)))[^>]*>(.*?)</script>', re.S
-)
-HANDLER = re.compile(r'<[a-z][^<>]*?\son[a-z]+="([^"]*)"')
-CONTENT = re.compile(r"<(main|article)\b.*</\1>", re.S)
-#: What the theme's own buttons above the text do, to print and to fill the screen.
-BUTTONS = ("window.print()", "toggleFullScreen()")
-#: Sphinx's own page, whose content has a script and nothing of a run.
-WITHOUT_RUNS = ("search",)
-#: A page may be opened from a folder (file:) or a server ('self'); nothing comes from another host.
-POLICY = (
-    "default-src 'self' file:; script-src 'self' file: 'unsafe-hashes' {hashes}; style-src 'self' file: "
-    "'unsafe-inline'; img-src 'self' file: data: blob:; font-src 'self' file: data:; worker-src 'self' file: blob:; "
-    "object-src 'none'; base-uri 'none'; form-action 'self' file:"
-)
-
-
-def with_policy(text: str, whole: bool = False) -> str:
-    """The page with its policy as the first of its head; `whole`: what stands in its content may run, too."""
-    own = text if whole else CONTENT.sub("", text)
-    scripts = [*INLINE.findall(own), *(html.unescape(each) for each in HANDLER.findall(own)), *BUTTONS]
-    digests = sorted({base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts})
-    policy = POLICY.format(hashes=" ".join(f"'sha256-{each}'" for each in digests))
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
-    return re.sub(r"<head\b[^>]*>", lambda head: head[0] + meta, text, count=1)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import errno
-import hashlib
 import os
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +14,7 @@ from bookpress import atomic, paths
 from bookpress.claims import locks
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, publishing
-from bookpress.site import build, pages, shell
+from bookpress.site import build, pages
 
 
 def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
@@ -35,23 +32,6 @@ def test_no_page_says_wrong_of_what_holds(verdict):
     row = SimpleNamespace(id="printed", kind="wrong", claim="c")
     with pytest.raises(BnbookError, match="printed in errata.yml: wrong is what the ledger calls holding"):
         pages.errata([row], [], SimpleNamespace(rows={"c": {"verdict": verdict}}))
-
-
-def test_only_scripts_outside_of_the_content_are_allowed_by_a_page():
-    own, strange = "let a = 1;", "alert(1)"
-    page = (
-        f'<html><head><meta charset="utf-8"><script>{own}</script></head><body><button onclick="go(&quot;x&quot;)">'
-        f"</button><main><article><script>{strange}</script><b onclick='{strange}'>x</b></article>"
-        f'<i onload="{strange}"></i></main></body></html>'
-    )
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', shell.with_policy(page))[1]
-    hashed = re.findall(r"'sha256-([^']+)'", policy)
-    expected = [
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for text in (own, 'go("x")', "window.print()", "toggleFullScreen()")
-    ]
-    assert sorted(hashed) == sorted(expected) and "unsafe-inline" not in policy.split("style-src")[0]
-    assert shell.with_policy(page).index("Security-Policy") < shell.with_policy(page).index("<script>")
 
 
 def test_two_builds_at_once_are_one_clear_line(ran, monkeypatch):
