@@ -125,16 +125,17 @@ PAIRED: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], Any], str]] = {
     "gap": ("-", _points, "points"),
     "seeds": ("<>", lambda a, b: f"{(a > b).sum()} of {len(a)}", ""),
 }
-#: Of the header of a run; of all verdicts of a chapter; of that on one claim.
-HEADER: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "data": lambda of: ", ".join(book().data_names.get(r["name"], r["name"]) for r in of["data"]) or "none",
-    "profile": lambda of: of["profile"],
-}
-VERDICTS: dict[str, Callable[[Iterable[Any]], str]] = {
-    "verdicts": claims.markdown_table,
-    "standing": chapter_runs.how_sure,
-    "rungs": claims.rung_table,
-    "turned": claims.turned,
+#: Of a run and the rows of its chapter's claims; of one claim's row.
+OF_RUN: dict[str, Callable[[Evidence, list[claims.Row]], str]] = {
+    "data": lambda run, _: (
+        ", ".join(book().data_names.get(one["name"], one["name"]) for one in run.results.header["data"])
+        or "none"
+    ),
+    "profile": lambda run, _: run.profile,
+    "verdicts": lambda _, rows: claims.markdown_table(rows),
+    "standing": lambda _, rows: chapter_runs.how_sure(rows),
+    "rungs": lambda _, rows: claims.rung_table(rows),
+    "turned": lambda _, rows: claims.turned(rows),
 }
 OF_CLAIM: dict[str, Callable[[claims.Row, str], str]] = {
     "verdict": lambda row, _: claims.marked(row),
@@ -181,7 +182,7 @@ class Token:
         if self.verb in PAIRED:
             return bool(self.pair)
         by_name = self.verb in {*STATISTICS, *OF_CLAIM, "param"}
-        return by_name and bool(self.name) or self.verb in {"stands", *HEADER, *VERDICTS, *own}
+        return by_name and bool(self.name) or self.verb in {"stands", *OF_RUN, *own}
 
     def lacking(self, page: str, pages: Pages) -> list[tuple[Evidence, str]]:
         """Those of its results that their runs have not recorded."""
@@ -254,12 +255,10 @@ def _said(token: Token, page: str, pages: Pages) -> str:
         return _measured(token, page, pages)
     if (run := pages.run(where)) is None:
         return ABSENT
-    if token.verb in VERDICTS:
+    if token.verb in OF_RUN:
         own = (claim for claim in pages.claims if claim.chapter == where)
-        return VERDICTS[token.verb]([pages.judgement(claim) for claim in own])
+        return OF_RUN[token.verb](run, [pages.judgement(claim) for claim in own])
     header = run.results.header
-    if token.verb in HEADER:
-        return HEADER[token.verb](header)
     if token.name not in header["parameters"]:
         raise ValueError(f"{header['chapter']} has no parameter {token.name!r}")
     value = header["parameters"][token.name]

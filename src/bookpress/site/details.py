@@ -49,7 +49,6 @@ rendering.add(met=_met, marks_of_test=_marks, forest=board.forest)
 def details(chapter: Chapter, shown: prose.Pages, root: str) -> Markup:
     """All claims of a chapter, one below the other; `root` is the way from its page to the first one."""
     rows, instruments = list(shown.rows.values()), claims.load_instruments()
-    labels = {one.path.rpartition("/")[2]: one.label for one in chapter_runs.referenced_figures(chapter.text)}
     others = _others(chapter, shown)
     return Markup("\n").join(
         folded(
@@ -57,12 +56,18 @@ def details(chapter: Chapter, shown: prose.Pages, root: str) -> Markup:
             beside(row, rows, instruments, root),
             [one.mark for one in instruments if one.mark and one.id in row["rests_on"]],
             others.get(row["id"], []),
-            labels.get(f"{row['figure']}.svg", ""),
+            label(chapter, row["figure"]),
             root,
         )
         for row in rows
         if row["chapter"] == chapter.name
     )
+
+
+def label(chapter: Chapter, figure: str) -> str:
+    """What the page calls a figure, by the `:name:` option of its directive; empty where it calls it nothing."""
+    named = (one for one in chapter_runs.referenced_figures(chapter.text) if one.label)
+    return next((one.label for one in named if one.path.endswith(f"/{figure}.svg")), "")
 
 
 def folded(

@@ -46,12 +46,6 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     )
 
 
-def anchor(chapter: Chapter, figure: str) -> str:
-    """The label of a claim's figure, from the `:name:` option of its directive."""
-    named = (one for one in chapter_runs.referenced_figures(chapter.text) if one.label)
-    return next((one.label for one in named if one.path.endswith(f"/{figure}.svg")), figure)
-
-
 def coverage(lists: list[Coverage], pages: Pages) -> str:
     """Counts, the kinds of reasons, and one table for each text of a source."""
     used = {sentence.reason for one in lists for sentence in one.sentences}
@@ -90,7 +84,8 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         headings[row.id] = row.title + (f" ({seen[row.title]})" if seen[row.title] > 1 else "")
         if claim := of.get(row.claim):
             chapter = known.get(claim.chapter)
-            shown[row.id] = claim, chapter, anchor(chapter, claim.figure) if chapter else ""
+            there = details.label(chapter, claim.figure) if chapter else ""
+            shown[row.id] = claim, chapter, there or claim.figure
     given = {"errata": ordered, "listed": rows, "headings": headings, "shown": shown, "ledger": pages.rows}
     text = render("errata.md.j2", changes=CHANGES, titles=claims.source_titles(), **given)
     return prose.fill(text, "errata", pages, {"stands": board.marked(pages.rows, "")})
