@@ -97,7 +97,7 @@ let theme;
 addEventListener("beforeprint", () => {
   theme = page.dataset.theme;
   page.dataset.theme = "light";
-  for (const each of document.querySelectorAll("details.erratum, .board-chapter")) each.open = true;
+  for (const each of document.querySelectorAll("details.erratum, details.tests, .board-chapter")) each.open = true;
 });
 addEventListener("afterprint", () => { page.dataset.theme = theme; });
 
@@ -106,7 +106,7 @@ const unfold = () => {
   const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const folded = row?.closest("details.verdict, details.board-chapter") ?? row?.parentElement.querySelector(":scope > details.erratum");
   if (!folded) return;
-  folded.open = true;
+  for (let each = folded; each; each = each.parentElement.closest("details")) each.open = true;
   row.scrollIntoView();
 };
 addEventListener("hashchange", unfold);

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 import os
 import re
 import signal
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import torch
 from bnbook.chapters import libraries
 from bnbook.errors import BnbookError
 
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(libraries.FOLDER.glob("with_*.py")) + sorted(libraries.FOLDER.glob("carry_*.py"))
 
 
@@ -189,3 +192,43 @@ def test_a_library_that_is_missing_is_named_with_its_reason(monkeypatch, tmp_pat
     answers, missing = libraries.ask(["torch"])
     assert not answers and "no such wheel" in missing["torch"]
     assert sys.executable not in missing["torch"]
+
+
+def test_the_short_table_of_the_page_says_what_the_long_one_measured():
+    """Each library stands in one row of it, whose words are those of the library's own row in the published run."""
+    run = json.loads((ROOT / "executed/laptop/practice/libraries.ipynb").read_text("utf-8"))
+    tables = [
+        "".join(output["data"]["text/markdown"])
+        for cell in run["cells"]
+        for output in cell.get("outputs", [])
+        if "text/markdown" in output.get("data", {})
+    ]
+    long = {row[0]: row[1:] for row in _rows(tables[0]) if len(row[1]) < 40 and row[0] != "library"}
+    page = (ROOT / "book/practice/libraries.md").read_text("utf-8")
+    short = [
+        row
+        for row in _rows(page.partition('<div class="alike">')[2].partition("</div>")[0])
+        if row[0] != "libraries"
+    ]
+    words = {"refuses": "error: [A-Z]\\w+", "1, then 0.01": "1, 0.01, 0.01", "torch.ao": "torch.ao, ConvBn2d"}
+    words |= {"onnx reference": "onnx, reference", "torchvision frozen": "torchvision, frozen"}
+    words |= {"on torch": "keras on torch", "on tensorflow": "keras on tensorflow"}
+    named = []
+    for names, *cells in short:
+        kept = names in long or names == "flax nnx"
+        for name in [names] if kept else names.split(", "):
+            said = long[words.get(name, name)]
+            named.append(words.get(name, name))
+            for cell, own in zip(cells, said, strict=True):
+                plain = re.sub(r"mean |variance | under the root|, of two| \(batch 1, 2, 10\)", "", own)
+                assert re.fullmatch(words[cell] if cell in words else re.escape(cell), plain), (
+                    name,
+                    cell,
+                    own,
+                )
+    assert sorted(named) == sorted(long)
+
+
+def _rows(table):
+    found = [line.strip().strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in found if not row[0].startswith("--")]
