@@ -46,14 +46,15 @@ MODULES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_a_module_takes_the_inks_of_the_arms_that_it_shows_and_no_unnamed_ones(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    keys = {
-        node.slice.value
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Subscript)
-        and getattr(node.value, "id", "") == "COLORS"
-        and isinstance(node.slice, ast.Constant)
-    }
-    assert keys & set(LABELS) <= SHOWN.get(path.stem, set()), "an arm's ink for what is not that arm?"
+    keys = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "COLORS":
+            keys |= {getattr(node.slice, "value", "")}
+        if isinstance(node, ast.keyword) and node.arg == "color":  # of a table for `compare`
+            keys |= {getattr(node.value, "value", "")}
+    assert {key for key in keys if isinstance(key, str)} & set(LABELS) <= SHOWN.get(path.stem, set()), (
+        "an arm's ink for what is not that arm?"
+    )
     unnamed = {ink for ink in re.findall(r"#[0-9a-f]{6}\b", source.lower()) if not inks.is_grey(ink)}
     assert not unnamed, "an ink without a meaning: PALETTE names each"
     assert not re.search(r'"C\d"|"tab:', source), "an ink by its number"

@@ -19,9 +19,7 @@ from bnbook.errors import BnbookError
 from bnbook.figures import COLORS, points_of
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.batch import BatchNorm
-from bnbook.plots.axes import name_ticks, points
-from bnbook.plots.layout import subplots
-from bookpress.results import Results
+from bnbook.plots.panels import Panel, compare
 
 # ---- The networks of all seeds side by side in one, and plain SGD on batches of any size and order --------
 
@@ -267,23 +265,20 @@ LINES = {
 
 def errors(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """Test error in per cent against the batch size m, "error.NORM.mM.BY" (S,): means with their intervals."""
-    fig, ax = subplots(figsize=(6.8, 3.9))
-    for place, (name, (words, ink, marks)) in enumerate(LINES.items()):
+    arms = {}
+    for place, (name, (words, ink, look)) in enumerate(LINES.items()):
         values = np.stack([curves["error." + name.format(f"m{m}")] for m in sizes], axis=1)
         beside = np.array(sizes) * 1.03 ** (place - 1.5)  # so that intervals do not hide one another
-        points(ax, beside, 100 * values, marks, color=ink, label=words, markersize=4.5)
-    ax.set(xscale="log", xlabel="batch size m", ylabel="test error in per cent")
-    ax.set_title("What does a small batch cost?")
-    name_ticks(ax.set_xticks, sizes)
-    ax.legend(fontsize=9.5)
-    return fig
+        arms[name] = dict(x=beside, y=values, color=ink, look=look, label=words)
+    words = dict(
+        title="What does a small batch cost?", xlabel="batch size m", ylabel="test error in per cent"
+    )
+    return compare(
+        curves, [Panel(by="points", times=100, log="x", ticks=sizes, **words)], arms, figsize=(6.8, 3.9)
+    )
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------
 
 
-def _draw_errors(results: Results) -> plt.Figure:
-    return errors((2, 8, 32, 128), points_of(results, "errors"))
-
-
-FIGURES = {"errors": _draw_errors}
+FIGURES = {"errors": lambda results: errors((2, 8, 32, 128), points_of(results, "errors"))}

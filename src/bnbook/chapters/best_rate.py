@@ -11,7 +11,7 @@ import numpy as np
 from bnbook.chapters.training import HE
 from bnbook.figures import COLORS, mean_and_interval, parameters_of, points_of
 from bnbook.plots.layout import subplots
-from bnbook.plots.panels import line_with_band
+from bnbook.plots.panels import Panel, compare
 from bnbook.training.tuned import TunedArm
 from bookpress.results import Results
 
@@ -126,33 +126,29 @@ def accuracy(results: Results) -> plt.Figure:
 
 def rates(results: Results) -> plt.Figure:
     """Mean late training loss of the selection's seeds against the rate, a line for each arm of plain SGD."""
-    fig, ax = subplots(figsize=(7.0, 3.9))
     drawn = [name for group in ("start", "mending") for name in GROUPS[group] if f"tried.{name}" in results]
-    guess = np.log(10)
-    for name, line in zip(drawn, ("-", "--", "-", "--", ":")):
+    guess, arms, ticks = np.log(10), {}, set()
+    for name, dash in zip(drawn, ("-", "--", "-", "--", ":")):
         x, late = results[f"rates.{name}"][0], results[f"tried.{name}"].mean(0)
-        shown = np.minimum(np.nan_to_num(late, nan=guess, posinf=guess), guess)
-        ax.plot(x, shown, color=ink(name), linestyle=line, marker="o", markersize=4, label=WORDS[name])
-        ax.plot(x[late.argmin()], shown[late.argmin()], "o", color=ink(name), markersize=9, fillstyle="none")
-    ax.set(xscale="log", xlabel="learning rate", ylabel="training loss at the end")
-    ax.set_title("Which rate is each network's best?")
-    ax.axhline(guess, color=COLORS["grid"], linestyle="--")
-    ticks = sorted({float(rate) for name in drawn for rate in results[f"rates.{name}"][0]})
-    ax.set_xticks(ticks, [f"{rate:g}" for rate in ticks])
-    ax.minorticks_off()
-    ax.legend(fontsize=9)
-    return fig
+        y = np.minimum(np.nan_to_num(late, nan=guess, posinf=guess), guess)
+        arms[name] = dict(x=x, y=y, color=ink(name), look=f"o{dash}", label=WORDS[name])
+        best = slice(late.argmin(), late.argmin() + 1)
+        arms[f"best {name}"] = dict(
+            x=x[best], y=y[best], color=ink(name), look="o", markersize=9, fillstyle="none"
+        )
+        ticks |= {float(rate) for rate in x}
+    words = dict(log="x", ticks=sorted(ticks), xlabel="learning rate", ylabel="training loss at the end")
+    panel = Panel(title="Which rate is each network's best?", marks_y={"": guess}, **words)
+    return compare(results, [panel], arms, figsize=(7.0, 3.9))
 
 
 def curves(results: Results) -> plt.Figure:
     """Test accuracy in per cent on the way, each network at its own best rate, means with bands."""
-    fig, ax = subplots(figsize=(6.8, 3.4))
-    own = parameters_of(results)
+    own, points = parameters_of(results), points_of(results, "curves")
+    looks = {name: "-" if name in ("batch", "none") else "--" for name in points}
+    arms = {name: dict(color=ink(name), look=look, label=WORDS[name]) for name, look in looks.items()}
     steps = sorted({*range(0, own.steps, own.evaluate_every), own.steps})
-    for name, curve in points_of(results, "curves").items():
-        line = "-" if name in ("batch", "none") else "--"
-        line_with_band(ax, steps, curve, color=ink(name), linestyle=line, label=WORDS[name])
-    ax.set(xlabel="training step", ylabel="test accuracy (%)", ylim=(0, None))
-    ax.set_title("Who is ahead when each has its own rate?")
-    ax.legend(fontsize=9)
-    return fig
+    panel = Panel(curve="{}", x=steps, title="Who is ahead when each has its own rate?", ylim=(0, None))
+    return compare(
+        points, [panel], arms, figsize=(6.8, 3.4), xlabel="training step", ylabel="test accuracy (%)"
+    )

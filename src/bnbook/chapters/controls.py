@@ -9,10 +9,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from bnbook.chapters.mean_field import largest, panels
+from bnbook.chapters.mean_field import ARMS, by_set, largest
 from bnbook.chapters.stand_ins import Plan, linear
 from bnbook.data import Dataset
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import LABELS
+from bnbook.plots.panels import Panel
 from bnbook.results import Results
 from bnbook.small_networks import PhaseArm, full_batch
 
@@ -81,17 +82,13 @@ def floor(setting: tuple[str, int, int, int], rates: tuple[float, ...], seed: in
 
 def alone(results: Results) -> plt.Figure:
     """Loss by step of everything but the readout, a line for each seed, with and without batch norm."""
-    fig, axes = panels(results, 5.6, "step", "loss")
-    for suffix, ax in axes.items():
-        highest = 0.0
-        for norm in ("none", "batch"):
-            rows = results[f"curve.alone.{suffix}.{norm}"]
-            highest = max(highest, np.nanmax(rows[:, 0]))
-            for place, row in enumerate(rows):
-                ax.plot(row, color=COLORS[norm], linewidth=1.1, label=LABELS[norm] if place == 0 else None)
-        ax.set(yscale="log", ylim=(None, 1e6 * highest))
-    axes[next(iter(axes))].legend(fontsize=8.5)
-    return fig
 
+    def panel(suffix: str) -> Panel:
+        rows = [results[f"curve.alone.{suffix}.{norm}"] for norm in ARMS]
+        limits = (None, 1e6 * max(np.nanmax(each[:, 0]) for each in rows))
+        return Panel(
+            curve=f"curve.alone.{suffix}.{{}}", x=range(len(rows[0][0])), by="seeds", log="y", ylim=limits
+        )
 
-FIGURES = {"alone": alone}
+    arms = {norm: dict(label=LABELS[norm], linewidth=1.1) for norm in ARMS}
+    return by_set(results, panel, results, 5.6, arms=arms, xlabel="step", ylabel="loss")

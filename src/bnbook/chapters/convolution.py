@@ -7,8 +7,8 @@ import numpy as np
 
 from bnbook.chapters.mean_field import ARMS, DASHES, THEORY, letters
 from bnbook.figures import COLORS, LABELS, mean_and_interval
-from bnbook.plots.axes import name_ticks, points
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.results import Results
 
 FORWARD = ("q", "q_xy", "q_ab_xy", "q_hat", "q_hat_xy", "q_hat_ab_xy")
@@ -52,12 +52,8 @@ def shares(results: Results) -> plt.Figure:
 def error_by_width(results: Results) -> plt.Figure:
     """Relative errors of single networks."""
     multiples = results["curve.width.multiples"][0]
-    fig, ax = subplots(figsize=(6.4, 3.3))
-    for norm in ARMS:
-        style = {"markersize": 6, "color": COLORS[norm], "label": LABELS[norm]}
-        points(ax, multiples, results[f"curve.width.{norm}"], "o-", **style)
-    ax.set(xscale="log", yscale="log", xlabel="channels, multiples of the paper's")
-    ax.set_ylabel("relative error of one network")
-    name_ticks(ax.set_xticks, multiples)
-    ax.legend()
-    return fig
+    words = dict(xlabel="channels, multiples of the paper's", ylabel="relative error of one network")
+    panel = Panel(
+        curve="curve.width.{}", x=multiples, ticks=multiples, by="points", look="o-", log="xy", **words
+    )
+    return compare(results, [panel], ARMS, figsize=(6.4, 3.3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import letters, marks
-from bnbook.plots.panels import FANS, legend_below, line_with_band, without_minor_ticks
+from bnbook.plots.panels import FANS, Panel, compare, styles_of, without_minor_ticks
 from bookpress.intervals import student
 from bookpress.results import Results
 
@@ -281,43 +281,61 @@ def _rates(curves: Points, norm: str) -> dict[str, float]:
     )
 
 
+LINES = {
+    norm: dict(label=LABELS[norm], linestyle=ON_ANOTHER.get(norm, "-")) for norm in (*NORMS, "l1", "linf")
+}
+
+
+def _usual(curve: np.ndarray) -> Callable[[plt.Axes], object]:
+    """Limits by a curve's middle: a plain network that is about to diverge would need all of the axis."""
+    usual = curve[0, 1][np.isfinite(curve[0, 1]) & (curve[0, 1] > 0)]
+    low, high = (usual.min() / 1e4, usual.max() * 1e8) if len(usual) else (0.0, np.inf)
+    return lambda ax: ax.set_ylim(max(low, ax.get_ylim()[0]), min(high, ax.get_ylim()[1]))
+
+
 def losses(results: Results) -> plt.Figure:
     """Loss over the training: left at the paper's rate, right each norm at its best."""
-    curves = points_of(results, "curves")
-    best = {norm: float(results[f"best_rate.{norm}"][0]) for norm in NORMS}
-    fig, axes = subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
-    for norm, rate in best.items():
-        labels = (LABELS[norm], f"{LABELS[norm]}, {power(rate)}")
-        for ax, name, label in zip(axes, ("paper", "best"), labels):
-            style = dict(color=COLORS[norm], label=label, linestyle=ON_ANOTHER.get(norm, "-"))
-            line_with_band(ax, curves["step"][0], curves[f"{name}.{norm}"], **style)
-    for ax, title in zip(axes, (f"at the paper's rate, {power(PAPER)}", "each at its best rate")):
-        ax.set(xscale="log", yscale="log", title=title, xlabel="training step", ylim=(0.01, 3))
-        ax.legend(loc="lower left", fontsize=letters(ax))
-    axes[0].set_ylabel("loss, share of answering zero")
-    return without_minor_ticks(fig)
+    rates = {norm: float(results[f"best_rate.{norm}"][0]) for norm in NORMS}
+    usual = {norm: LINES[norm] for norm in NORMS}
+    best = {norm: usual[norm] | dict(label=f"{LABELS[norm]}, {power(rate)}") for norm, rate in rates.items()}
+    panels = [
+        Panel(curve="paper.{}", title=f"at the paper's rate, {power(PAPER)}", arms=usual),
+        Panel(curve="best.{}", title="each at its best rate", arms=best),
+    ]
+    words = dict(
+        x="step", log="xy", ylim=(0.01, 3), xlabel="training step", ylabel="loss, share of answering zero"
+    )
+    return compare(
+        points_of(results, "curves"), panels, figsize=(7.4, 3.4), sharey=True, legend="each", **words
+    )
 
 
 def by_rate(results: Results) -> plt.Figure:
     """Above the final loss, below the share that diverged, against the rate."""
-    curves = points_of(results, "rates")
-    rates = dict.fromkeys(NORMS, curves["rates"][0]) | dict.fromkeys(("l1", "linf"), curves["coarse"][0])
-    fig, axes = subplots(2, 1, figsize=(6.8, 5.2), sharex=True, height_ratios=(1.7, 1))
-    for norm, own in rates.items():
-        style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=3.5)
-        style["linestyle"] = ON_ANOTHER.get(norm, "-")
-        if norm in ("l1", "linf"):
-            axes[0].plot(own, curves[f"loss.{norm}"][0, 1], **style)
-        else:
-            line_with_band(axes[0], own, curves[f"loss.{norm}"], **style)
-        axes[1].plot(own, curves[f"diverged.{norm}"][0], **style)
-    for ax in axes:
-        marks(ax, x=printed.LINEAR_RATE | printed.DIVERGES)
-    axes[0].set(xscale="log", yscale="log", ylabel="final loss, share")
-    axes[0].set_title("Which learning rate leaves the least, and which diverges?")
-    legend_below(fig, axes[0], 3)
-    axes[1].set(ylabel="diverged", xlabel="learning rate", ylim=(-0.05, 1.05))
-    return without_minor_ticks(fig)
+    points = points_of(results, "rates")
+    lost = {
+        norm: line | dict(look="o-", x="rates" if norm in NORMS else "coarse") for norm, line in LINES.items()
+    }
+    loss = {
+        norm: line | ({} if norm in NORMS else dict(y=points[f"loss.{norm}"][0, 1]))
+        for norm, line in lost.items()
+    }
+    title = "Which learning rate leaves the least, and which diverges?"
+    panels = [
+        [Panel(curve="loss.{}", arms=loss, log="xy", title=title, ylabel="final loss, share")],
+        [
+            Panel(
+                curve="diverged.{}",
+                arms=lost,
+                log="x",
+                ylabel="diverged",
+                xlabel="learning rate",
+                ylim=(-0.05, 1.05),
+            )
+        ],
+    ]
+    words = dict(sharex=True, height_ratios=(1.7, 1), marks_x=printed.LINEAR_RATE | printed.DIVERGES)
+    return compare(points, panels, figsize=(6.8, 5.2), **words)
 
 
 def plateaus(results: Results) -> plt.Figure:
@@ -349,58 +367,46 @@ def plateaus(results: Results) -> plt.Figure:
 
 def covariate_shift(results: Results) -> plt.Figure:
     """Cosine and relative difference over the training, and cosine by layer; a column a rate."""
-    curves = points_of(results, "covariate-shift")
-    rates = _rates(curves, "none")
-    fig, axes = subplots(3, len(rates), figsize=(7.4, 6.4), sharey="row", squeeze=False)
-    x = np.maximum(curves["step"][0], 0.7)
-    for column, (at, rate) in zip(axes.T, rates.items()):
-        for norm in PAIR:
-            style, arm = dict(color=COLORS[norm], label=LABELS[norm]), f"{at}.{norm}"
-            line_with_band(column[0], x, curves[f"cosine.{arm}"], **style)
-            line_with_band(column[1], x, curves[f"relative_shift.{arm}"], **style)
-            layers = np.arange(1, curves[f"layer.{arm}"].shape[2] + 1)
-            line_with_band(column[2], layers, curves[f"layer.{arm}"], **style)
-        column[0].set(xscale="log", ylim=(-1.3, 1.8))
-        column[0].set_title(f"learning rate {power(rate)}", fontsize=10.5)
-        marks(column[0], y=printed.LINEAR_SHIFT if rate == PAPER else None)
-        column[1].set(xscale="log", yscale="log", xlabel="training step")
-        column[2].set(xlabel="layer", ylim=(-1.05, 1.05))
-    for ax, label in zip(axes[:, 0], ("cosine of G and G′", "‖G − G′‖ / ‖G‖", "cosine, by layer")):
-        ax.set_ylabel(label)
-    axes[0, 0].legend(fontsize=letters(axes[0, 0]), loc="lower left")
-    return without_minor_ticks(fig)
+    points = points_of(results, "covariate-shift")
+    rates, steps = _rates(points, "none"), dict(x=np.maximum(points["step"][0], 0.7), xlabel="training step")
+    cosine, change = (
+        dict(ylabel="cosine of G and G′", log="x", ylim=(-1.3, 1.8)),
+        dict(ylabel="‖G − G′‖ / ‖G‖", log="xy"),
+    )
+    layer = dict(ylabel="cosine, by layer", xlabel="layer", ylim=(-1.05, 1.05))
+    told = {at: printed.LINEAR_SHIFT if rate == PAPER else None for at, rate in rates.items()}
+    titles = {at: f"learning rate {power(rate)}" for at, rate in rates.items()}
+    panels = [
+        [
+            Panel(curve=f"cosine.{at}.{{}}", title=titles[at], marks_y=told[at], **steps, **cosine)
+            for at in rates
+        ],
+        [Panel(curve=f"relative_shift.{at}.{{}}", **steps, **change) for at in rates],
+        [Panel(curve=f"layer.{at}.{{}}", **layer) for at in rates],
+    ]
+    return compare(points, panels, PAIR, figsize=(7.4, 6.4), sharey="row")
 
 
 def landscape(results: Results) -> plt.Figure:
     """Range of the loss, change of the gradient and β over the training, a row a rate; dashed: 2/η."""
-    curves = points_of(results, "landscape")
-    rates = _rates(curves, "none")
-    titles = {
-        "loss_range": "range of the loss (share)",
-        "gradient_change": "change of the gradient",
-        "smoothness": "effective β",
-    }
-    fig, axes = subplots(len(rates), 3, figsize=(7.6, 2.4 * len(rates)), sharex=True, squeeze=False)
-    x = np.maximum(curves["step"][0], 0.7)
-    for row, (at, rate) in zip(axes, rates.items()):
-        for ax, (name, title) in zip(row, titles.items()):
-            for norm in PAIR:
-                style = dict(color=COLORS[norm], label=LABELS[norm])
-                line_with_band(ax, x, curves[f"{name}.{at}.{norm}"], **style)
-                if name == "smoothness":
-                    ax.plot(x, curves[f"local.{at}.{norm}"][0, 1], ":", color=COLORS[norm])
-            ax.set(xscale="log", yscale="log", title=title if row is axes[0] else None)
-            usual = curves[f"{name}.{at}.batch"][0, 1]
-            usual = usual[np.isfinite(usual) & (usual > 0)]
-            if len(usual):  # a plain network that is about to diverge would need all of the axis
-                low, high = ax.get_ylim()
-                ax.set_ylim(max(low, usual.min() / 1e4), min(high, usual.max() * 1e8))
-        marks(row[2], y={"2 / η": 2 / rate})
-        row[0].set_ylabel(f"learning rate {power(rate)}")
-    for ax in axes[-1]:
-        ax.set_xlabel("training step")
-    legend_below(fig, axes[0, 2], 2)
-    return without_minor_ticks(fig)
+    points, titles = (
+        points_of(results, "landscape"),
+        ("range of the loss (share)", "change of the gradient", "effective β"),
+    )
+    panels = []
+    for at, rate in _rates(points, "none").items():
+        local = {
+            f"local.{norm}": dict(color=norm, look=":", y=points[f"local.{at}.{norm}"][0, 1]) for norm in PAIR
+        }
+        arms, edge = styles_of(PAIR), dict(ylabel=f"learning rate {power(rate)}")
+        row = [
+            Panel(curve=f"{name}.{at}.{{}}", also=_usual(points[f"{name}.{at}.batch"]), **edge)
+            for name in LANDSCAPE
+        ]
+        row[2] = replace(row[2], arms=arms | local, marks_y={"2 / η": 2 / rate})
+        panels.append([replace(panel, title=None if panels else title) for panel, title in zip(row, titles)])
+    words = dict(x=np.maximum(points["step"][0], 0.7), log="xy", xlabel="training step", sharex=True)
+    return compare(points, panels, PAIR, figsize=(7.6, 2.4 * len(panels)), **words)
 
 
 #: Mark and colour of a verdict in the map.
@@ -498,23 +504,20 @@ def effects(results: Results) -> plt.Figure:
 
 def by_depth(results: Results) -> plt.Figure:
     """Final loss, cosine and curvature against the number of layers, a column a rate."""
-    curves = points_of(results, "depth")
-    (depths,), (rates,) = curves["layers"].astype(int), curves["rates"]
+    points = points_of(results, "depth")
+    (depths,), (rates,) = points["layers"].astype(int), points["rates"]
     titles = {"final_loss": "final loss, share", "cosine": "cosine of G and G′", "edge": "curvature × η / 2"}
-    size = (2.3 * len(rates) + 0.7, 6.2)
-    fig, axes = subplots(3, len(rates), figsize=size, sharex=True, sharey="row", squeeze=False)
-    for row, (name, title) in zip(axes, titles.items()):
-        for ax, rate in zip(row, rates):
-            for norm in PAIR:
-                style = dict(marker="o", markersize=4, color=COLORS[norm], label=LABELS[norm])
-                ax.plot(depths, curves[f"{name}.{tag(rate)}.{norm}"][0], **style)
-            ax.set_yscale("linear" if name == "cosine" else "log")
-            ax.set_xticks(depths)
-        row[0].set_ylabel(title)
-    for ax, rate in zip(axes[0], rates):
-        ax.set_title(f"learning rate {power(rate)}", fontsize=10.5)
-    marks(axes[0, 0], x=printed.DEPTH)
-    for ax in axes[-1]:
-        ax.set_xlabel("layers")
-    legend_below(fig, axes[0, 0], 2)
-    return without_minor_ticks(fig)
+    panels = [
+        [
+            Panel(curve=f"{name}.{tag(rate)}.{{}}", ylabel=words, log="" if name == "cosine" else "y")
+            for rate in rates
+        ]
+        for name, words in titles.items()
+    ]
+    panels[0] = [
+        replace(panel, title=f"learning rate {power(rate)}") for panel, rate in zip(panels[0], rates)
+    ]
+    panels[0][0] = replace(panels[0][0], marks_x=printed.DEPTH)
+    arms = {norm: dict(label=LABELS[norm], look="o-") for norm in PAIR}
+    words = dict(x=depths, ticks=depths, xlabel="layers", sharex=True, sharey="row")
+    return compare(points, panels, arms, figsize=(2.3 * len(rates) + 0.7, 6.2), **words)

@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from bnbook import models
 from bnbook.data import Dataset, normalise
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, LABELS, parameters_of, points_of
-from bnbook.plots.layout import subplots
-from bnbook.plots.names import marks
-from bnbook.plots.panels import line_with_band
+from bnbook.figures import LABELS, parameters_of, points_of
+from bnbook.plots.panels import Panel, compare
 from bnbook.probes.functional import Batch, Loss
 from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
 from bnbook.probes.landscape import along_gradient
@@ -283,23 +281,21 @@ def edge(
 ) -> plt.Figure:
     """A column an arm: above η λ_max at each rate, top.RATE.NORM (1, 3, P); below λ_max at the largest rate,
     kept.NORM, and after it was halved, halved.NORM."""
-    fig, axes = subplots(2, 2, figsize=(7.6, 5.6), sharex=True, sharey="row")
-    for (above, below), norm in zip(axes.T, TITLES, strict=True):
-        for rate, dash in zip(rates, DASHES):
-            style = dict(color=COLORS[norm], linestyle=dash, label=f"η = {rate:g}")
-            line_with_band(above, looks, curves[f"top.{_tag(rate)}.{norm}"], **style)
-        marks(above, y={"2": 2.0})
-        above.set(title=TITLES[norm], yscale="log")  # a network may begin far above the edge
-        above.legend(loc="upper right", fontsize=8.5)
-        line_with_band(below, looks, curves[f"kept.{norm}"], color=COLORS[norm], label="rate kept")
-        cut = dict(color=COLORS[norm], linestyle=DASHES[1], label="rate halved")
-        line_with_band(below, halved, curves[f"halved.{norm}"], **cut)
-        marks(below, y={"2/η": 2 / rates[-1], "4/η": 4 / rates[-1]})
-        below.set(xlabel="training step", yscale="log")
-        below.legend(loc="upper right", fontsize=8.5)
-    axes[0, 0].set_ylabel(r"$\eta\,\lambda_{\max}$")
-    axes[1, 0].set_ylabel(r"$\lambda_{\max}$")
-    return fig
+    panels = ([], [])
+    below = dict(marks_y={"2/η": 2 / rates[-1], "4/η": 4 / rates[-1]}, ylabel=r"$\lambda_{\max}$")
+    for norm, title in TITLES.items():
+        top = {
+            f"{rate:g}": dict(y=f"top.{_tag(rate)}.{norm}", color=norm, linestyle=dash, label=f"η = {rate:g}")
+            for rate, dash in zip(rates, DASHES)
+        }
+        kept = {"kept": dict(y=f"kept.{norm}", color=norm, label="rate kept")}
+        kept["halved"] = dict(
+            x=halved, y=f"halved.{norm}", color=norm, linestyle=DASHES[1], label="rate halved"
+        )
+        panels[0].append(Panel(arms=top, title=title, marks_y={"2": 2.0}, ylabel=r"$\eta\,\lambda_{\max}$"))
+        panels[1].append(Panel(arms=kept, **below))
+    words = dict(x=looks, log="y", xlabel="training step", legend="each")
+    return compare(curves, panels, figsize=(7.6, 5.6), sharex=True, sharey="row", **words)
 
 
 def _tag(rate: float) -> str:

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from bnbook.chapters.shared import Rows, largest_usable, pooled
 from bnbook.data import load
-from bnbook.figures import COLORS, band, parameters_of, points_of
+from bnbook.figures import COLORS, parameters_of, points_of
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.training.numerics import numerics
 from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
@@ -506,14 +507,14 @@ def rates(
     curves: Mapping[str, np.ndarray],
 ) -> plt.Figure:
     """Late loss (S, rates) against the rate, and accuracy in per cent (S, looks) on the way at the best one."""
-    fig, (left, right) = subplots(1, 2, figsize=(9, 3.7))
-    for name, words in (("batch", "batch norm"), ("none", "no batch norm")):
-        band(left, np.array(grid), late[name], label=words, color=COLORS[name])
-        band(right, np.array(steps), 100 * curves[name], label=words, color=COLORS[name])
-    left.set(xscale="log", xlabel="learning rate", ylabel="loss, late", title="How large may the rate be?")
-    right.set(xlabel="step", ylabel="test accuracy, %", title="Each at its best rate")
-    left.legend(fontsize=9.5)
-    return fig
+    arms = {"batch": "batch norm", "none": "no batch norm"}
+    left = {name: dict(y=late[name], label=words) for name, words in arms.items()}
+    right = {name: dict(y=curves[name], label=words) for name, words in arms.items()}
+    large = dict(log="x", xlabel="learning rate", ylabel="loss, late", title="How large may the rate be?")
+    best = dict(times=100, xlabel="step", ylabel="test accuracy, %", title="Each at its best rate")
+    return compare(
+        {}, [Panel(x=grid, arms=left, **large), Panel(x=steps, arms=right, **best)], figsize=(9, 3.7)
+    )
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_hex
 
 from bnbook.curves import moving_mean
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.layout import subplots
-from bookpress.intervals import mean_and_interval
+from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
 #: Steps that a learning curve is averaged over, and points of it that are kept.
@@ -44,21 +45,17 @@ def _by_gamma(points: dict[str, np.ndarray], network: str) -> dict[float, np.nda
 
 def learning_curves(results: Results) -> plt.Figure:
     """Batch accuracy (S, T) against the step, a panel a network, a line with its band for each first γ."""
-    curves = points_of(results, "curves")
-    fig, axes = subplots(1, len(NAMES), figsize=(8, 3.4), sharey=True)
-    at = curves["steps"][0]
-    for ax, network in zip(axes, NAMES):
+    curves, panels = points_of(results, "curves"), []
+    for network, title in NAMES.items():
         found = _by_gamma(curves, network)
-        for (gamma, accuracy), shade in zip(
-            found.items(), plt.cm.viridis(np.linspace(0.0, 0.75, len(found)))
-        ):
-            mean, half = mean_and_interval(accuracy)
-            ax.plot(at, mean, color=shade, label=f"γ = {gamma:g}")
-            ax.fill_between(at, mean - half, mean + half, color=shade, alpha=0.2, linewidth=0)
-        ax.set(title=NAMES[network], xlabel="step")
-    axes[0].set_ylabel("batch accuracy")
-    axes[-1].legend(fontsize=9.5)
-    return fig
+        shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(found)))
+        arms = {
+            f"{gamma:g}": dict(y=accuracy, color=to_hex(shade), label=f"γ = {gamma:g}")
+            for (gamma, accuracy), shade in zip(found.items(), shades)
+        }
+        panels.append(Panel(title=title, arms=arms))
+    words = dict(x="steps", xlabel="step", ylabel="batch accuracy")
+    return compare(curves, panels, figsize=(8, 3.4), sharey=True, **words)
 
 
 def eigenvalues(results: Results) -> plt.Figure:

@@ -12,17 +12,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
+from matplotlib.colors import to_hex
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, log_band, mean_and_interval
+from bnbook.figures import COLORS, log_band
 from bnbook.meanfield.recursions import relu_product, step_product
 from bnbook.models import mlp
 from bnbook.models.building import initialise, linear, whole
 from bnbook.normalizers import make_normalizer
 from bnbook.plots.axes import name_ticks, points
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare, legend_below
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import along_gradient
 from bnbook.probes.layer_gradients import LayerGradients, measure
@@ -630,49 +632,45 @@ def layers(results: Results) -> plt.Figure:
     return fig
 
 
+SIZES = ("shallow", "middle", "deep")
+
+
 def one_or_many(results: Results) -> plt.Figure:
     """First layer's squared gradient and roughness of the loss, (S, depths) by place of batch norm."""
-    fig, (left, right) = subplots(1, 2, figsize=(7.6, 4.0))
     depths = results["curve.one_or_many.depth"][0]
-    for kind, (label, color, look) in PLACES.items():
-        style = {"color": color, "marker": look[0], "linestyle": look[1:], "markersize": 4}
-        log_band(left, depths, np.sqrt(results[f"curve.one_or_many.first.{kind}"]), label=label, **style)
-        if kind in ("batch", "none"):
-            log_band(right, depths, results[f"curve.one_or_many.rough.{kind}"], **style)
-    left.set_ylabel(r"first layer's $\|\partial\ell/\partial W^1\|$")
-    right.set_ylabel("change of the gradient per distance")
-    for ax in (left, right):
-        ax.set(yscale="log", xlabel="hidden layers", xticks=depths)
-    style = {"alignment": "left", "fontsize": 9}  # a phone shows the left of it first
-    fig.legend(title="batch norm after", ncols=5, loc="outside upper center", **style)
+    first = {
+        kind: dict(y=np.sqrt(results[f"curve.one_or_many.first.{kind}"]), color=color, look=look, label=label)
+        for kind, (label, color, look) in PLACES.items()
+    }
+    rough = {kind: first[kind] | dict(y=f"curve.one_or_many.rough.{kind}") for kind in ("batch", "none")}
+    panels = [
+        Panel(arms=first, ylabel=r"first layer's $\|\partial\ell/\partial W^1\|$"),
+        Panel(arms=rough, ylabel="change of the gradient per distance"),
+    ]
+    words = dict(x=depths, ticks=depths, by="geometric", log="y", xlabel="hidden layers", legend="none")
+    fig = compare(results, panels, figsize=(7.6, 4.0), **words)
+    legend_below(fig, "batch norm after")
     return fig
 
 
 def turning(results: Results) -> plt.Figure:
     """How far a step turns each hidden layer, (S, layers) by step."""
-    fig, ax = subplots(figsize=(7.2, 4.0))
     steps = _numbered(results, "curve.turning.step")
-    for step, shade in zip(steps, plt.cm.viridis(np.linspace(0, 0.9, len(steps)))):
-        turned = results[f"curve.turning.step{step}"]
-        log_band(ax, np.arange(1, turned.shape[1] + 1), turned, color=shade, label=f"step {step}")
-    ax.set(yscale="log", xlabel="layer", ylabel=r"$\eta\,\|\partial\ell/\partial W^l\|\,/\,\|W^l\|$")
-    ax.legend(ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return fig
+    shades = map(to_hex, plt.cm.viridis(np.linspace(0, 0.9, len(steps))))
+    arms = {f"{step}": dict(color=shade, label=f"step {step}") for step, shade in zip(steps, shades)}
+    words = dict(
+        xlabel="layer", ylabel=r"$\eta\,\|\partial\ell/\partial W^l\|\,/\,\|W^l\|$", log="y", by="geometric"
+    )
+    return compare(results, [Panel(curve="curve.turning.step{}", **words)], arms, figsize=(7.2, 4.0))
 
 
 def training(results: Results) -> plt.Figure:
     """Shares of right answers (S, rates) by kind of network, a panel for each size."""
-    fig, axes = subplots(1, 3, figsize=(7.8, 3.6), sharey=True)
-    rate = results["curve.training.rate"][0]
-    for ax, size in zip(axes, ("shallow", "middle", "deep")):
-        for kind, (label, color, look) in KINDS.items():
-            mean, half = mean_and_interval(results[f"curve.training.{size}.{kind}"])
-            ax.plot(rate, mean, look, markersize=4, color=color, label=label)
-            ax.fill_between(rate, mean - half, mean + half, color=color, alpha=0.18, linewidth=0)
-        ax.axhline(0.1, color=COLORS["printed"], linewidth=0.8, linestyle=":")
-        depth = results[f"trained_layers.{size}"][0]
-        ax.set(xscale="log", xlabel="learning rate", title=f"{depth:.0f} layers", ylim=(0, 1))
-    axes[0].set_ylabel("share of right answers")
-    handles, names = axes[0].get_legend_handles_labels()
-    fig.legend(handles, names, ncols=2, loc="outside lower center", fontsize=9.5)
-    return fig
+    arms = {kind: dict(color=color, look=look, label=label) for kind, (label, color, look) in KINDS.items()}
+    titles = {
+        f"curve.training.{size}.{{}}": f"{results[f'trained_layers.{size}'][0]:.0f} layers" for size in SIZES
+    }
+    words = dict(
+        x="curve.training.rate", log="x", ylim=(0, 1), xlabel="learning rate", ylabel="share of right answers"
+    )
+    return compare(results, titles, arms, figsize=(7.8, 3.6), sharey=True, marks_y={"": GUESS}, **words)

@@ -26,8 +26,9 @@ from bnbook.chapters.length_direction import (
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
+from bnbook.figures import points_of
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import compare
 
 # ---- Half-spaces: minimise f(w̃) = E φ(zᵀw̃), z = -yx, for Gaussian z (exact integrals) or for examples ----
 # Everything but the gradient needs only the margins of a direction, zᵀw / ‖w‖_S: points t with weights p, so
@@ -527,13 +528,10 @@ def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def races(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """Relative excess loss (S, T) of each method at some steps."""
-    fig, axes = subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
-    for ax, kind, title in zip(axes, ("gaussian", "images"), ("Gaussian", "images of two digits")):
-        for name in RACERS:
-            color, dash, label = METHODS[name]
-            values = np.maximum(results[f"curve.races.{kind}.{name}"], 1e-15)
-            log_band(ax, results["curve.races.step"][0], values, color=color, linestyle=dash, label=label)
-        ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
-        ax.legend(loc="upper right")
-    axes[0].set_ylabel("relative excess loss")
-    return fig
+    points = {name: np.maximum(values, 1e-15) for name, values in points_of(results, "races").items()}
+    arms = {name: dict(zip(("color", "look", "label"), METHODS[name])) for name in RACERS}
+    words = dict(
+        x="step", by="geometric", log="y", ylim=(1e-8, 3), xlabel="step $t$", ylabel="relative excess loss"
+    )
+    titles = {"gaussian.{}": "Gaussian", "images.{}": "images of two digits"}
+    return compare(points, titles, arms, figsize=(7.4, 3.6), sharey=True, **words)

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
 from bnbook.curves import rank_correlation
 from bnbook.data import Dataset
-from bnbook.figures import COLORS, band, parameters_of
+from bnbook.figures import COLORS, parameters_of
 from bnbook.plots.layout import subplots
-from bnbook.plots.names import marks
+from bnbook.plots.panels import Panel, compare
 from bnbook.probes.activations import moment_change
 from bnbook.training.resumable import Arrays, Training
 from bnbook.training.settings import Settings
@@ -465,18 +465,16 @@ def arms(results: Results) -> plt.Figure:
 
 def losses(results: Results) -> plt.Figure:
     """Training loss at the full rate by the rate, for a few arms, and softmax regression's as the floor."""
-    fig, ax = subplots(figsize=(6.8, 3.9))
-    rates = np.array(parameters_of(results).rates)
+    rates, arms = np.array(parameters_of(results).rates), {}
     for arm in (*INK, *DASHES):
-        late = np.where(np.isfinite(results[f"late.{arm}"]), results[f"late.{arm}"], np.nan)
+        late, look = results[f"late.{arm}"], DASHES.get(arm, "-")
         alive = np.isfinite(late).all(axis=0)
-        style = dict(color=INK.get(arm, COLORS["theory"]), linestyle=DASHES.get(arm, "-"))
-        band(ax, rates[alive], late[:, alive], label=MAIN[arm], **style)
+        ink = INK.get(arm, COLORS["theory"])
+        arms[arm] = dict(x=rates[alive], y=late[:, alive], color=ink, look=look, label=MAIN[arm])
     floor = results["late.regression"].min(axis=1).mean()
-    marks(ax, y={"softmax regression": floor, "guessing": np.log(CLASSES)})
-    ax.set(xscale="log", xlabel="learning rate", ylabel="training loss")
-    ax.legend(fontsize=9)
-    return fig
+    words = dict(xlabel="learning rate", ylabel="training loss", log="x")
+    marks = {"softmax regression": floor, "guessing": np.log(CLASSES)}
+    return compare(results, [Panel(marks_y=marks, **words)], arms, figsize=(6.8, 3.9))
 
 
 def lists(results: Results) -> plt.Figure:
@@ -502,6 +500,3 @@ def lists(results: Results) -> plt.Figure:
     axes[1].set(xlabel="drift of a unit's mean", ylabel="test accuracy")
     axes[1].legend(fontsize=9)
     return fig
-
-
-FIGURES = {"arms": arms, "losses": losses, "lists": lists}

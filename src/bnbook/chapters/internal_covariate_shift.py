@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -11,7 +13,7 @@ from bnbook.deep_linear import spread_probes
 from bnbook.figures import parameters_of, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
-from bnbook.plots.panels import panels
+from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
 
@@ -23,39 +25,53 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*ranks)])
 
 
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
 NORMS, PAIR = ("none", "batch", "noisy"), ("none", "batch")
 TITLES = {"shift": "ℓ2 difference", "relative_shift": "ℓ2 difference / ‖G‖", "cosine": "cosine of G and G′"}
+
+
+def _measures(
+    results: Results, name: str, measures: Iterable[str], norms: Sequence[str], ideal, log: str, **words
+):
+    """A panel a measure; the cosine's axis is linear, and marked at what would be ideal."""
+    own = {"cosine": dict(log=log.replace("y", ""), marks_y=ideal)}
+    panels = [
+        Panel(curve=f"{each}.{{}}", title=TITLES[each], **own.get(each, dict(log=log))) for each in measures
+    ]
+    size = (2.6 * len(panels) + 0.6, 3.3)
+    return compare(points_of(results, name), panels, norms, figsize=size, columns=3, sharex=True, **words)
 
 
 def over_steps(results: Results) -> plt.Figure:
     own = parameters_of(results)
     steps = np.array(of_ladder(("none",), own.width, results.header["parameters"])["none"].probe_steps)
-    words = dict(xlabel="training step + 1", log="xy", linear=("cosine",), levels={"cosine": printed.IDEAL})
-    return panels(points_of(results, "vgg"), steps + 1, TITLES, NORMS, **words)
+    return _measures(
+        results, "vgg", TITLES, NORMS, printed.IDEAL, x=steps + 1, xlabel="training step + 1", log="xy"
+    )
 
 
 def by_layer(results: Results) -> plt.Figure:
-    points = points_of(results, "layers")
-    layers, titles = range(2, 2 + points["cosine.none"].shape[2]), dict(list(TITLES.items())[1:])
-    words = dict(xlabel="layer", log="y", linear=("cosine",), ticks=True, levels={"cosine": printed.IDEAL})
-    return panels(points, layers, titles, NORMS, **words)
+    layers = range(2, 2 + results["curve.layers.cosine.none"].shape[2])
+    words = dict(x=layers, ticks=layers, xlabel="layer", look="o-", log="y")
+    return _measures(results, "layers", list(TITLES)[1:], NORMS, printed.IDEAL, **words)
 
 
 def linear(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    titles = {tag(rate): f"cosine at the rate {power(rate)}" for rate in own.linear_rates}
-    words = dict(xlabel="training step + 1", log="x", columns=2, levels={tag(1e-6): printed.LINEAR_SHIFT})
-    steps = np.array(spread_probes(own.linear_steps))
-    return panels(points_of(results, "linear"), steps + 1, titles, PAIR, **words)
+    own, steps = parameters_of(results), np.array(spread_probes(parameters_of(results).linear_steps)) + 1
+    said = {tag(1e-6): printed.LINEAR_SHIFT}
+    panels = [
+        Panel(
+            curve=f"{tag(rate)}.{{}}", title=f"cosine at the rate {power(rate)}", marks_y=said.get(tag(rate))
+        )
+        for rate in own.linear_rates
+    ]
+    size, words = (5.8, 2.7 * -(-len(panels) // 2) + 0.6), dict(xlabel="training step + 1", log="x")
+    return compare(
+        points_of(results, "linear"), panels, PAIR, figsize=size, columns=2, x=steps, sharex=True, **words
+    )
 
 
 def rates(results: Results) -> plt.Figure:
     own = parameters_of(results)
-    places, titles = sorted([*own.sweep_rates, own.learning_rate]), dict(list(TITLES.items())[1:])
-    words = dict(xlabel="learning rate", log="xy", linear=("cosine",), ticks=True, upright=printed.RATE)
-    return panels(points_of(results, "rates"), places, titles, PAIR, **words)
-
-
-FIGURES = {"vgg": over_steps, "layers": by_layer, "linear": linear, "rates": rates}
+    places = sorted([*own.sweep_rates, own.learning_rate])
+    words = dict(x=places, ticks=places, xlabel="learning rate", look="o-", log="xy", marks_x=printed.RATE)
+    return _measures(results, "rates", list(TITLES)[1:], PAIR, None, **words)

@@ -13,11 +13,12 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
-from bnbook.chapters.mean_field import TOLERANCE, panels, titles
+from bnbook.chapters.mean_field import TOLERANCE, by_set, titles
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.axes import in_factors, in_powers
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.runs import train_members
 from bnbook.small_networks import PhaseArm, bisect, full_batch, train_model, works
@@ -171,31 +172,28 @@ MARGIN = 0.15  # decades, a factor of 1.4: what the claims' tests allow
 ORDERS = 3  # decades of η over which "the theory matches the experiments": caption of the paper's Figure 2
 
 
-def _grid(results: Results) -> tuple[plt.Figure, dict[str, plt.Axes]]:
-    """A row for each set, a panel for each network, over γ, rates in powers of ten; what names end in -> its axes."""
-    fig, axes = panels(results, 6.9, r"$\gamma$", r"learning rate $\eta$")
-    for ax in axes.values():
-        in_powers(ax.yaxis)
-    return fig, axes
+AXES = dict(xlabel=r"$\gamma$", ylabel=r"learning rate $\eta$")  # rates in powers of ten
 
 
 def boundary(results: Results) -> plt.Figure:
     """log10 of critical rates against γ, a point a restart, and the line of each theory."""
-    fig, axes = _grid(results)
     curves = points_of(results, "boundary")
     (gammas,) = curves["gammas"]
-    for suffix, ax in axes.items():
-        for name, (words, dash, color) in LINES.items():
-            if name != "from1" or "conv" in suffix:
-                line = curves[f"{name}.{suffix}"][0]
-                ax.plot(curves["gamma"][0], line, dash, color=color, label=words)
+
+    def panel(suffix: str) -> Panel:
+        arms = {
+            name: dict(x="gamma", y=f"{name}.{suffix}", look=dash, color=color, label=words)
+            for name, (words, dash, color) in LINES.items()
+            if name != "from1" or "conv" in suffix
+        }
         found = results[f"boundary.{suffix}"]
-        style = {"color": COLORS["batch"], "markersize": 4, "alpha": 0.7, "label": "measured"}
-        ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", **style)
-        _orders(ax, found.max(), gammas[-1])
-    handles, words = list(axes.values())[-1].get_legend_handles_labels()
-    fig.legend(handles, words, loc="outside lower center", ncols=3, fontsize=9.5)
-    return fig
+        measured = dict(x=gammas, y=found, by="dots", look="o", color="batch", alpha=0.7, label="measured")
+        return Panel(
+            arms=arms | {"measured": measured},
+            also=lambda ax: (in_powers(ax.yaxis), _orders(ax, found.max(), gammas[-1])),
+        )
+
+    return by_set(results, panel, curves, 6.9, **AXES)
 
 
 def _orders(ax: plt.Axes, top: float, last: float) -> None:
@@ -227,36 +225,27 @@ def offsets(results: Results) -> plt.Figure:
 
 def hidden_alone(results: Results) -> plt.Figure:
     """Loss by step, a line a restart, of networks with batch norm: all weights trained, or the hidden ones alone."""
-    fig, axes = panels(results, 5.5, "step", "loss")
-    first, *_ = axes.values()
-    arms = (("all", "all weights", "--"), ("hidden", "hidden weights alone", "-"))
-    for suffix, ax in axes.items():
-        for name, words, dash in arms:
-            style = {"color": COLORS["batch"], "linewidth": 1.2, "linestyle": dash}
-            for place, loss in enumerate(results[f"curve.hidden.{name}.{suffix}"]):
-                ax.plot(loss, label=words if place == 0 else None, **style)
-        ax.set(yscale="log")
-        if ax is not first:
-            ax.sharey(first)
-    handles, words = first.get_legend_handles_labels()
-    fig.legend(handles, words, loc="outside lower center", ncols=2, fontsize=9.5)
-    return fig
+    ways = {"all": ("all weights", "--"), "hidden": ("hidden weights alone", "-")}
+    arms = {
+        way: dict(color="batch", linewidth=1.2, look=dash, label=words) for way, (words, dash) in ways.items()
+    }
+
+    def panel(suffix: str) -> Panel:
+        length = len(results[f"curve.hidden.all.{suffix}"][0])
+        return Panel(curve=f"curve.hidden.{{}}.{suffix}", x=range(length), by="seeds", log="y")
+
+    return by_set(results, panel, results, 5.5, arms=arms, xlabel="step", ylabel="loss", sharey=True)
 
 
 def without_batch_norm(results: Results) -> plt.Figure:
     """log10 of critical rates against σ_w², a point a restart, and the lines of two theories."""
-    curves, measured = points_of(results, "vanilla"), results["vanilla"]
-    fig, ax = subplots(figsize=(6.2, 3.3))
-    x = np.tile(curves["variances"][0], len(measured))
-    ax.plot(x, measured.ravel(), "o", color=COLORS["none"], markersize=4, label="measured")
-    for name in ("from0", "corrected"):
-        words, dash, color = LINES[name]
-        ax.plot(curves["variance"][0], curves[name][0], dash, color=color, label=words)
-    ax.set(xlabel=r"variance of the first weights, $\sigma_w^2$", ylabel=r"learning rate $\eta$")
-    in_powers(ax.yaxis)
-    ax.set_title("Where does a network without batch norm break?")
-    ax.legend(fontsize=9.5)
-    return fig
+    measured = dict(x="variances", y=results["vanilla"], by="dots", look="o", color="none", label="measured")
+    lines = {name: LINES[name] for name in ("from0", "corrected")}
+    arms = {name: dict(look=dash, color=color, label=words) for name, (words, dash, color) in lines.items()}
+    words = dict(xlabel=r"variance of the first weights, $\sigma_w^2$", ylabel=r"learning rate $\eta$")
+    title = "Where does a network without batch norm break?"
+    panel = Panel(curve="{}", x="variance", title=title, also=lambda ax: in_powers(ax.yaxis), **words)
+    return compare(points_of(results, "vanilla"), [panel], {"measured": measured} | arms, figsize=(6.2, 3.3))
 
 
 #: Setting in which the boundary is looked for again -> words.
@@ -299,29 +288,38 @@ def sides(results: Results) -> plt.Figure:
 def loss_map(results: Results) -> plt.Figure:
     """log10 of the mean test loss over γ and the rates, with the measured boundary as points, the printed line dashed
     and half of it dotted; grey: it exploded."""
-    fig, axes = _grid(results)
-    (gammas,), curves = results["curve.boundary.gammas"], points_of(results, "map")
-    losses = {suffix: results[f"map.{suffix}"] for suffix in axes}
-    every = np.concatenate([np.log10(found.mean(axis=0)).ravel() for found in losses.values()])
+    (gammas,), curves = results["curve.boundary.gammas"][0:1], points_of(results, "map")
+    losses = {suffix: np.log10(results[f"map.{suffix}"].mean(axis=0)) for suffix in titles(results)}
+    every = np.concatenate([loss.ravel() for loss in losses.values()])
     scale = dict(zip(("vmin", "vmax"), np.nanpercentile(every, [0, 95])))  # one for all panels
-    for suffix, ax in axes.items():
-        levels = curves[f"rates.{suffix}"][0]
-        x = np.repeat(gammas[:, None], levels.shape[1], 1)
-        loss = np.log10(losses[suffix].mean(axis=0))
-        lost = np.where(np.isfinite(loss), np.nan, 0.0)
-        ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap(["#bbbbbb"]))
-        painted = ax.pcolormesh(x, levels, loss, shading="nearest", cmap="viridis", **scale)
-        printed = curves[f"from0.{suffix}"][0]
-        for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
-            (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6, label=f"paper: {words}")
-            drawn.set_path_effects([Stroke(linewidth=3.2, foreground="black"), Normal()])
-        found = results[f"boundary.{suffix}"]
-        style = {"color": "white", "markeredgecolor": "black", "markersize": 4}
-        ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", label="measured boundary", **style)
-        ax.grid(False)
-    bar = fig.colorbar(painted, ax=list(axes.values()), extend="max", aspect=40)
+
+    def panel(suffix: str) -> Panel:
+        levels, loss, printed = curves[f"rates.{suffix}"][0], losses[suffix], curves[f"from0.{suffix}"][0]
+        white = dict(
+            color="white", linewidth=1.6, path_effects=[Stroke(linewidth=3.2, foreground="black"), Normal()]
+        )
+        arms = {
+            words: dict(x=gammas, y=line, look=dash, label=f"paper: {words}", **white)
+            for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":"))
+        }
+        found = dict(
+            y=results[f"boundary.{suffix}"], label="measured boundary", color="white", markeredgecolor="black"
+        )
+        arms["measured"] = dict(x=gammas, by="dots", look="o", **found)
+
+        def paint(ax: plt.Axes) -> None:
+            x = np.repeat(gammas[:, None], levels.shape[1], 1)
+            lost = np.where(np.isfinite(loss), np.nan, 0.0)
+            ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap(["#bbbbbb"]))
+            ax.pcolormesh(x, levels, loss, shading="nearest", cmap="viridis", **scale)
+            ax.grid(False)
+            in_powers(ax.yaxis)
+
+        return Panel(arms=arms, also=paint)
+
+    fig = by_set(results, panel, curves, 6.9, **AXES)
+    bar = fig.colorbar(fig.axes[-1].collections[-1], ax=fig.axes, extend="max", aspect=40)
     bar.set_label(r"$\log_{10}$ of the test loss", fontsize=9.5)
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9.5)
     return fig
 
 

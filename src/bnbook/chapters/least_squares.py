@@ -15,7 +15,6 @@ from bnbook.chapters.length_direction import (
     KINDS,
     METHODS,
     SLACK,
-    THEORY,
     Quadratic,
     Ratios,
     draw_quadratic,
@@ -24,8 +23,8 @@ from bnbook.chapters.length_direction import (
     iterate,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
-from bnbook.plots.layout import subplots
+from bnbook.figures import points_of
+from bnbook.plots.panels import Panel, compare
 
 # ---- Least squares in length and direction, w̃ = γ w / ‖w‖_S, ‖w‖_S = √(wᵀSw), and a Rayleigh quotient ----
 
@@ -314,22 +313,24 @@ def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def conditioning(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The excess (S, T) of each method at condition number 100, and the steps (S, conditions) it needs."""
-    fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.7))
-    steps, conditions = (results[f"curve.conditioning.{name}"][0] for name in ("step", "condition"))
-    for name in RACERS:
-        color, dash, label = METHODS[name]
-        style = {"color": color, "linestyle": dash}
-        excess, needed = (results[f"curve.conditioning.{what}.{name}"] for what in ("excess", "needed"))
-        log_band(left, steps, excess, label=label, **style)
-        log_band(right, conditions, needed, marker="o", markersize=4, label=label, **style)
-    bound = results["curve.conditioning.excess.direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
-    left.plot(steps, bound, ":", color=THEORY, label=r"$(1-\mu/L)^{2t}$")
-    left.set(yscale="log", ylim=(1e-9, 2), xlabel="step $t$", ylabel="relative excess")
-    left.set_title("condition number 100")
-    left.legend(loc="upper right", fontsize=8.5)
-    right.set(xscale="log", yscale="log", xlabel=r"condition number $L/\mu$", ylabel="steps")
-    right.set_title("to a relative excess of $10^{-8}$")
-    right.legend(loc="upper left", fontsize=8.5)
-    right.set_xticks(conditions, [f"{condition:.0f}" for condition in conditions])
-    right.minorticks_off()
-    return fig
+    points = points_of(results, "conditioning")
+    (steps,), (conditions,) = points["step"], points["condition"]
+    arms = {name: dict(color=color, look=dash, label=words) for name, (color, dash, words) in METHODS.items()}
+    arms = {name: arms[name] for name in RACERS}
+    bound = points["excess.direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
+    law = {"law": dict(y=bound, look=":", color="theory", label=r"$(1-\mu/L)^{2t}$")}
+    left = dict(
+        title="condition number 100", xlabel="step $t$", ylabel="relative excess", ylim=(1e-9, 2), log="y"
+    )
+    right = dict(
+        title="to a relative excess of $10^{-8}$",
+        xlabel=r"condition number $L/\mu$",
+        ylabel="steps",
+        log="xy",
+    )
+    dots = {name: style | dict(marker="o") for name, style in arms.items()}
+    panels = [
+        Panel(curve="excess.{}", arms=arms | law, x=steps, **left),
+        Panel(curve="needed.{}", arms=dots, x=conditions, ticks=conditions, **right),
+    ]
+    return compare(points, panels, figsize=(7.4, 3.7), by="geometric", legend="each")

@@ -29,8 +29,7 @@ from bnbook.chapters.theorems import (
     square_root,
     standardized,
 )
-from bnbook.figures import COLORS
-from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 
 # ---- Both sides of the Lipschitz theorems, as printed and corrected ---------------------------------------
 # γ scale, unit: σ and ŷ (m,), g (m,) the gradient from above, x (m,) one input; c a correlation of g and x.
@@ -343,23 +342,20 @@ def weight_gains(results: Mapping[str, np.ndarray]) -> plt.Figure:
     Mirrored gradients lie on (1/|cos| ± 1) / 2: plus where batch norm deletes the smaller part of the input.
     """
     line = np.geomspace(3e-3, 1, 200)
-    fig, ax = subplots(figsize=(7.2, 4.0))
-    dots = {"color": COLORS["theory"], "markersize": 3.5, "alpha": 0.5, "zorder": 4}
     cosine, gain = (results[f"curve.weights.{name}"].ravel() for name in ("cosine", "gain"))
-    ax.plot(cosine, gain, ".", label="random instances", **dots)
-    for bound, style, label in (
-        (
-            1 + line**-0.5,
-            {"color": COLORS["printed"], "linestyle": "--"},
-            r"printed, $c$ the cosine: $1+|\cos|^{-1/2}$",
-        ),
-        (1 + 1 / line, {"color": COLORS["printed"]}, r"$c$ the squared cosine: $1+1/|\cos|$"),
-        ((1 + 1 / line) / 2, {"color": COLORS["corrected"]}, r"best: $(1+1/|\cos|)/2$"),
-    ):
-        ax.plot(line, bound, zorder=3, label=label, **style)
-    ax.axhline(1, color="#999999", linewidth=0.8, linestyle=":")
-    ax.set(xscale="log", yscale="log", xlim=(3e-3, 1), ylim=(1e-3, 1e3))
-    ax.set_xlabel(r"$|\cos|$ of the angle between input and gradient")
-    ax.set_ylabel(r"$\sigma\,|\partial\hat{\mathcal{L}}/\partial w|\;/\;|\partial\mathcal{L}/\partial w|$")
-    ax.legend(loc="lower left")
-    return fig
+    dots = dict(look=".", color="theory", markersize=3.5, alpha=0.5, zorder=4, label="random instances")
+    root, squared = r"printed, $c$ the cosine: $1+|\cos|^{-1/2}$", r"$c$ the squared cosine: $1+1/|\cos|$"
+    arms = {
+        "gain": dict(x=cosine, y=gain, **dots),
+        "root": dict(y=1 + line**-0.5, color="printed", look="--", label=root),
+        "squared": dict(y=1 + 1 / line, color="printed", label=squared),
+        "best": dict(y=(1 + 1 / line) / 2, color="corrected", label=r"best: $(1+1/|\cos|)/2$"),
+    }
+    ratio = r"$\sigma\,|\partial\hat{\mathcal{L}}/\partial w|\;/\;|\partial\mathcal{L}/\partial w|$"
+    words = dict(xlabel=r"$|\cos|$ of the angle between input and gradient", ylabel=ratio, marks_y={"": 1})
+    return compare(
+        results,
+        [Panel(x=line, log="xy", xlim=(3e-3, 1), ylim=(1e-3, 1e3), **words)],
+        arms,
+        figsize=(7.2, 4.0),
+    )

@@ -17,10 +17,9 @@ from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
 from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.axes import points, power
-from bnbook.plots.layout import WIDTH, is_narrow, subplots
-from bnbook.plots.names import letters, marks
-from bnbook.plots.panels import fans, legend_below, line_with_band, panels, without_minor_ticks
+from bnbook.plots.axes import power
+from bnbook.plots.layout import WIDTH, is_narrow
+from bnbook.plots.panels import Panel, compare, fans, legend_below, line_with_band, without_minor_ticks
 from bnbook.probes.activations import moment_change
 from bnbook.training.arm import Arm
 from bookpress.results import Results
@@ -125,53 +124,50 @@ def _linear_steps(results: Results) -> np.ndarray:
     return np.maximum(steps, 0.7)[drawn_steps(steps)]
 
 
+LINES = {norm: NAMES[norm] for norm in NORMS}
+
+
 def division(results: Results) -> plt.Figure:
     """Average norm and deviation of the output by the input's mean."""
-    curves, offsets = points_of(results, "division"), np.linspace(0, 3, 31)
-    fig, axes = subplots(1, 2, figsize=(7.4, 3.0), sharex=True)
-    titles = {"size": "average ℓp norm of the output", "deviation": "standard deviation of the output"}
-    for ax, (name, title) in zip(axes, titles.items()):
-        for norm in (norm for norm in NORMS if f"{name}.{norm}" in curves):
-            ax.plot(offsets, curves[f"{name}.{norm}"][0], color=COLORS[norm], label=NAMES[norm])
-        ax.set(title=title, xlabel="mean of the input, in standard deviations", ylim=(0, 1.35))
-        ax.legend(fontsize=letters(ax))
-    return fig
+    titles = {"size.{}": "average ℓp norm of the output", "deviation.{}": "standard deviation of the output"}
+    words = dict(x=np.linspace(0, 3, 31), xlabel="mean of the input, in standard deviations", ylim=(0, 1.35))
+    return compare(
+        points_of(results, "division"), titles, LINES, figsize=(7.4, 3.0), legend="each", sharex=True, **words
+    )
 
 
 def performance(results: Results) -> plt.Figure:
     """Left batch accuracy in per cent of the VGG network, right loss of the linear one."""
-    found = points_of(results, "performance")
-    x = {"vgg": networks.batch_steps(parameters_of(results).steps), "linear": _linear_steps(results)}
-    fig, axes = subplots(1, 2, figsize=(7.6, 3.6))
-    for ax, (side, steps) in zip(axes, x.items()):
-        for norm in NORMS:
-            line_with_band(ax, steps, found[f"{side}.{norm}"], color=COLORS[norm], label=NAMES[norm])
-        ax.set(xlabel="training step")
-    axes[0].set(title="VGG", ylabel="training accuracy (%)", ylim=(0, 102))
-    marks(axes[0], y={"guessing": 100 / CLASSES})
-    axes[1].set(title="deep linear", ylabel="loss, share of answering zero")
-    axes[1].set(xscale="log", yscale="log", ylim=(0.02, 3))
-    legend_below(fig, axes[0], len(NORMS))
-    return fig
+    steps, guessing = networks.batch_steps(parameters_of(results).steps), {"guessing": 100 / CLASSES}
+    left = dict(title="VGG", ylabel="training accuracy (%)", ylim=(0, 102), marks_y=guessing)
+    right = dict(title="deep linear", ylabel="loss, share of answering zero", log="xy", ylim=(0.02, 3))
+    panels = [
+        Panel(curve="vgg.{}", x=steps, **left),
+        Panel(curve="linear.{}", x=_linear_steps(results), **right),
+    ]
+    return compare(
+        points_of(results, "performance"), panels, LINES, figsize=(7.6, 3.6), xlabel="training step"
+    )
 
 
 def matched(results: Results) -> plt.Figure:
     """A panel a norm: its loss beside batch norm's, and that at the rate at which it should begin alike."""
-    curves, steps = points_of(results, "matched"), _linear_steps(results)
     rates = {"l2": PAPER} | {norm: results[f"matched_rate.{norm}"][0] for norm in ("l1", "linf")}
-    fig, axes = subplots(1, len(rates), figsize=(8.2, 3.3), sharey=True)
-    for ax, (norm, rate) in zip(axes, rates.items()):
-        line_with_band(ax, steps, curves[norm], color=COLORS[norm], label=f"{NAMES[norm]}, {power(PAPER)}")
-        style = dict(color=COLORS["batch"])
+    panels = []
+    for norm, rate in rates.items():
+        own, alike = {norm: dict(y=norm, label=f"{NAMES[norm]}, {power(PAPER)}")}, {}
         if rate != PAPER:
-            label = f"batch norm, {power(rate)}"
-            line_with_band(ax, steps, curves[f"batch.{norm}"], label=label, **style)
-            style["linestyle"] = ":"
-        line_with_band(ax, steps, curves["batch"], label=f"batch norm, {power(PAPER)}", **style)
-        ax.set(xscale="log", yscale="log", xlabel="training step", title=f"{NAMES[norm]} at {power(PAPER)}")
-        ax.legend(fontsize=letters(ax), loc="lower left")
-    axes[0].set_ylabel("loss, share of answering zero")
-    return without_minor_ticks(fig)
+            alike = {"alike": dict(y=f"batch.{norm}", color="batch", label=f"batch norm, {power(rate)}")}
+        there = dict(
+            y="batch", color="batch", look=":" if alike else "-", label=f"batch norm, {power(PAPER)}"
+        )
+        panels.append(Panel(title=f"{NAMES[norm]} at {power(PAPER)}", arms=own | alike | {"batch": there}))
+    words = dict(
+        x=_linear_steps(results), log="xy", xlabel="training step", ylabel="loss, share of answering zero"
+    )
+    return compare(
+        points_of(results, "matched"), panels, figsize=(8.2, 3.3), sharey=True, legend="each", **words
+    )
 
 
 def vgg(results: Results) -> plt.Figure:
@@ -205,7 +201,7 @@ def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
         bottom, top = ax.get_ylim()
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step")
         ax.set_ylim(max(ax.get_ylim()[0], usual / 1e5), min(top, usual * 1e6))
-    legend_below(fig, lower[0], len(NORMS))
+    legend_below(fig)
     return without_minor_ticks(fig)
 
 
@@ -246,27 +242,30 @@ def shown_layers(depth: int) -> tuple[int, ...]:
 def shift(results: Results) -> plt.Figure:
     """How far one update moves mean and variance of a unit, at three places of a layer."""
     titles = {
-        f"update_{moment}_{place}": f"{moment},\n{words}"
+        f"update_{moment}_{place}.{{}}": f"{moment},\n{words}"
         for moment in networks.MOMENTS
         for place, words in networks.WORDS.items()
     }
-    x = np.maximum(_plain(results).probe_steps, 0.7)
-    return panels(points_of(results, "shift"), x, titles, NORMS, log="xy", labels=NAMES)
+    words = dict(
+        x=np.maximum(_plain(results).probe_steps, 0.7), log="xy", xlabel="training step", sharex=True
+    )
+    return compare(points_of(results, "shift"), titles, LINES, figsize=(8.4, 6.0), columns=3, **words)
 
 
 def by_rate(results: Results) -> plt.Figure:
     """Accuracy of the VGG network over its first steps in per cent, at several learning rates."""
     own = parameters_of(results)
     rates = sorted({*own.sweep_rates, own.learning_rate})
-    fig, ax = subplots(figsize=(6.2, 3.3))
-    for place, norm in enumerate(NORMS):
-        beside = np.array(rates) * 1.03 ** (place - 2)
-        speeds = np.stack([100 * results[f"sweep_speed.{tag(rate)}.{norm}"] for rate in rates], 1)
-        style = dict(color=COLORS[norm], label=NAMES[norm], markersize=4, capsize=2)
-        points(ax, beside, speeds, "o-", **style)
-    ax.set(xscale="log", xlabel="learning rate", ylabel="mean batch accuracy (%)")
-    ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    ax.set_title("Does a larger learning rate change the order?")
-    marks(ax, x=printed.RATE)
-    legend_below(fig, ax, len(NORMS))
-    return without_minor_ticks(fig)
+    arms = {
+        norm: dict(
+            label=NAMES[norm],
+            x=np.array(rates) * 1.03 ** (place - 2),  # so that intervals do not hide one another
+            y=np.stack([results[f"sweep_speed.{tag(rate)}.{norm}"] for rate in rates], 1),
+        )
+        for place, norm in enumerate(NORMS)
+    }
+    words = dict(
+        xlabel="learning rate", ylabel="mean batch accuracy (%)", ticks=rates, marks_x=printed.RATE, log="x"
+    )
+    panel = Panel(title="Does a larger learning rate change the order?", by="points", times=100, look="o-")
+    return compare(results, [panel], arms, figsize=(6.2, 3.3), legend="below", **words)

@@ -3,7 +3,8 @@ inputs that they saw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,7 @@ from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
 from bnbook.results import Results
@@ -214,18 +216,13 @@ def titles(results: Results) -> dict[str, str]:
     }
 
 
-def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
-    """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
-    words = titles(results)
-    fig, axes = subplots(len(words) // 2, 2, figsize=(7.6, height), sharex=True, squeeze=False)
-    found = dict(zip(words, axes.flat))
-    for suffix, ax in found.items():
-        ax.set_title(words[suffix], fontsize=10.5)
-    for ax in axes[-1]:
-        ax.set_xlabel(x)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(y)
-    return fig, found
+def by_set(
+    results: Results, panel: Callable[[str], Panel], points, height: float, arms=(), **words
+) -> plt.Figure:
+    """A panel for each data set and kind of network: `panel` of what their results' names end in."""
+    each = [replace(panel(suffix), title=title) for suffix, title in titles(results).items()]
+    rows = [each[first : first + 2] for first in range(0, len(each), 2)]
+    return compare(points, rows, arms, figsize=(7.6, height), sharex=True, **words)
 
 
 ARMS = ("none", "batch")

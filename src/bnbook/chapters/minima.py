@@ -15,6 +15,7 @@ from torch import Tensor
 from bnbook.chapters.theorems import Counterexample, Number, batch_norm, draw, draw_margins, exact
 from bnbook.figures import COLORS
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 
 # ---- Minima with and without batch norm, and distances to them --------------------------------------------
 # Letters: m data points, I inputs; X (m, I), one unit y = X w, targets t (m,), ε of Lemma 3.3 a loss, not the
@@ -312,17 +313,18 @@ def plane(_: Mapping[str, np.ndarray]) -> plt.Figure:
 def near_optimal(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The loss with batch norm against Lemma 3.3's ε, one dot a problem, and its bounds."""
     line = np.linspace(1e-3, 0.499, 200)
-    fig, ax = subplots(figsize=(7.2, 3.8))
-    printed, least = lemma_33(line), [sharp_33(e) for e in line]
-    label = r"printed: $3\varepsilon(1+\varepsilon)/(1-2\varepsilon)$"
-    ax.plot(line, printed, color=COLORS["printed"], label=label)
-    three = {"color": COLORS["theory"], "linestyle": "--", "linewidth": 1.2}
-    ax.plot(line, 3 * line, label=r"$3\varepsilon$", **three)
-    ax.plot(line, least, color=COLORS["corrected"], label=r"least bound, about $\sqrt{2}\,\varepsilon$")
-    dots = {"color": COLORS["batch"], "markersize": 4, "alpha": 0.6, "zorder": 3}
     epsilon, loss = (results[f"curve.near.{name}"].ravel() for name in ("epsilon", "loss"))
-    ax.plot(epsilon, loss, ".", label="random problems", **dots)
-    ax.set(xlim=(0, 0.5), ylim=(0, 2), ylabel="loss of $W$ with batch norm")
-    ax.set_xlabel(r"$\varepsilon$: loss without batch norm, and the best with it, are below")
-    ax.legend(loc="upper left")
-    return fig
+    printed, least = (
+        r"printed: $3\varepsilon(1+\varepsilon)/(1-2\varepsilon)$",
+        r"least bound, about $\sqrt{2}\,\varepsilon$",
+    )
+    dots = dict(look=".", color="batch", markersize=4, alpha=0.6, zorder=3, label="random problems")
+    arms = {
+        "printed": dict(y=lemma_33(line), label=printed),
+        "three": dict(y=3 * line, color="theory", look="--", linewidth=1.2, label=r"$3\varepsilon$"),
+        "corrected": dict(y=np.array([sharp_33(e) for e in line]), label=least),
+        "problems": dict(x=epsilon, y=loss, **dots),
+    }
+    below = r"$\varepsilon$: loss without batch norm, and the best with it, are below"
+    words = dict(xlabel=below, ylabel="loss of $W$ with batch norm", xlim=(0, 0.5), ylim=(0, 2))
+    return compare(results, [Panel(x=line, **words)], arms, figsize=(7.2, 3.8))

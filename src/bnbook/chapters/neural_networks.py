@@ -27,8 +27,9 @@ from bnbook.chapters.length_direction import (
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
+from bnbook.figures import points_of
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 
 # ---- One hidden layer of tanh units on Gaussian data: f(w̃_1 ... w̃_m) = E l(F), F = Σ θ_i ----------------
 # tanh(zᵀw̃_i), z = -yx ~ N(u, S - uuᵀ)
@@ -428,12 +429,17 @@ def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def passes(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The whole squared gradient after one pass (S, lengths) and after each of many passes (S, passes)."""
-    fig, (left, right) = subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
-    lengths, single, many = (results[f"curve.passes.{name}"] for name in ("length", "single", "many"))
-    log_band(left, lengths[0], single, color=APART, marker="o", markersize=5)
-    log_band(right, np.arange(1, many.shape[1] + 1), many, color=APART, marker="o", markersize=5)
-    right.xaxis.set_major_locator(MaxNLocator(integer=True))
-    left.set(yscale="log", xlabel="steps for each unit $T_d$", title="one pass")
-    left.set_ylabel(r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
-    right.set(xlabel="passes", title="repeated passes, $T_d=4$")
-    return fig
+    whole = dict(also=lambda ax: ax.xaxis.set_major_locator(MaxNLocator(integer=True)))
+    panels = [
+        Panel(curve="single", x="length", title="one pass", xlabel="steps for each unit $T_d$"),
+        Panel(curve="many", title="repeated passes, $T_d=4$", xlabel="passes", **whole),
+    ]
+    words = dict(by="geometric", look="o-", log="y", ylabel=r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
+    return compare(
+        points_of(results, "passes"),
+        panels,
+        {"all": dict(color=APART)},
+        figsize=(7.2, 3.4),
+        sharey=True,
+        **words,
+    )

@@ -9,12 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters import vgg
-from bnbook.figures import COLORS, LABELS, parameters_of, points_of
+from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.axes import points
-from bnbook.plots.layout import subplots
-from bnbook.plots.names import letters, marks
-from bnbook.plots.panels import fans, line_with_band, panels, shares
+from bnbook.plots.panels import Panel, compare, fans, shares
 from bnbook.training.arm import Arm
 from bookpress.results import Results
 
@@ -82,8 +79,9 @@ def curves(results: Results) -> plt.Figure:
     """Accuracy in per cent over the training, of its batches and of test images."""
     x = {"batches": vgg.batch_steps(parameters_of(results).steps), "test": _long(results).checkpoints()}
     titles = {"batches": "training batches (%)", "test": "test images (%)"}
-    levels = {panel: {"guessing": 100 / CLASSES} for panel in titles}
-    return panels(points_of(results, "curves"), x, titles, NORMS, columns=2, levels=levels)
+    panels = [Panel(curve=f"{name}.{{}}", x=x[name], title=title) for name, title in titles.items()]
+    words = dict(xlabel="training step", columns=2, sharex=True, marks_y={"guessing": 100 / CLASSES})
+    return compare(points_of(results, "curves"), panels, NORMS, figsize=(5.8, 3.3), **words)
 
 
 def activations(results: Results) -> plt.Figure:
@@ -96,49 +94,55 @@ def moments(results: Results) -> plt.Figure:
     """How far mean and variance move from step to step, and what the noise by itself would move."""
     titles = {"batch_mean": "mean, successive batches", "batch_variance": "variance, successive batches"}
     titles |= {"update_mean": "mean, same images", "update_variance": "variance, same images"}
-    alone = {moment: float(results[f"noise_alone.{moment}_change"][0]) for moment in vgg.MOMENTS}
-    levels = {name: {"the noise by itself": alone[name.split("_")[1]]} for name in titles}
-    words = dict(xlabel="training step + 1", log="xy", columns=2, levels=levels)
-    x = np.array(_long(results).probe_steps) + 1
-    return panels(points_of(results, "moments"), x, titles, NORMS, **words)
+    panels = []
+    for name, title in titles.items():
+        alone = float(results[f"noise_alone.{name.split('_')[1]}_change"][0])
+        panels.append(Panel(curve=f"{name}.{{}}", title=title, marks_y={"the noise by itself": alone}))
+    words = dict(x=np.array(_long(results).probe_steps) + 1, xlabel="training step + 1", log="xy")
+    return compare(
+        points_of(results, "moments"), panels, NORMS, figsize=(5.8, 6.0), columns=2, sharex=True, **words
+    )
 
 
 def control(results: Results) -> plt.Figure:
     """Left, trainings that did not start; right, the noise's variance over that of the signal, and what it is
     behind batch norm."""
-    fig, (left, right) = subplots(1, 2, figsize=(7.8, 3.6), width_ratios=(1, 1.3))
-    events = {(NAMES[norm], norm): results[f"not_started.{norm}"] for norm in NORMS}
     steps = parameters_of(results).start_steps
-    shares(left, events, list(NAMES.values()), f"not started after {steps} steps (%)")
-    left.set_ylim(-3, 124)  # room for the words above
-    left.set_yticks(range(0, 101, 20))
-    marks(left, y=printed.NO_START)
-    for (layer, curve), dash in zip(points_of(results, "control").items(), LINES):
-        style = dict(color=COLORS["none"], linestyle=dash, label=f"convolution {layer}")
-        line_with_band(right, _long(results).checkpoints(), curve, **style)
-    behind = float(results["closed.m_variance"][0])
-    right.axhline(behind, color=COLORS["noisy"], linewidth=1.2, label="behind batch norm (γ = 1)")
-    right.set(yscale="log", xlabel="training step", ylabel="noise over signal")
-    left.set_title("Does a training start?", fontsize=10.5)
-    right.set_title("variance of the noise / of the activations", fontsize=10.5)
-    right.legend(fontsize=letters(right))
-    right.minorticks_off()
+
+    def starts(ax: plt.Axes) -> None:
+        events = {(NAMES[norm], norm): results[f"not_started.{norm}"] for norm in NORMS}
+        shares(ax, events, list(NAMES.values()), f"not started after {steps} steps (%)")
+        ax.set(ylim=(-3, 124), yticks=range(0, 101, 20))  # room for the words above
+
+    points, x = points_of(results, "control"), _long(results).checkpoints()
+    arms = {
+        layer: dict(color="none", look=dash, label=f"convolution {layer}")
+        for layer, dash in zip(points, LINES)
+    }
+    behind = np.full(len(x), float(results["closed.m_variance"][0]))
+    arms["behind"] = dict(color="noisy", y=behind, linewidth=1.2, label="behind batch norm (γ = 1)")
+    left = dict(ylabel=f"not started after {steps} steps (%)", marks_y=printed.NO_START)
+    right = dict(x=x, log="y", xlabel="training step", ylabel="noise over signal")
+    panels = [
+        Panel(title="Does a training start?", also=starts, **left),
+        Panel(curve="{}", title="variance of the noise / of the activations", arms=arms, **right),
+    ]
+    fig = compare(points, panels, figsize=(7.8, 3.6), width_ratios=(1, 1.3), legend="none")
+    fig.axes[1].legend()
     return fig
 
 
 def strength(results: Results) -> plt.Figure:
     """Accuracy over the first steps by the strength of the noise, behind batch norm and alone."""
-    fig, ax = subplots(figsize=(6.6, 3.3))
-    least = 0.03  # where "none" stands on the logarithmic axis
+    least, arms = 0.03, {}  # where "none" stands on the logarithmic axis
     for norm, plain, strengths in (("noisy", "batch", (1.0, *STRONG)), ("noise", "none", (*WEAK, 1.0))):
         names = [f"{plain}.x0", *(f"{norm}.{tag(k)}" for k in strengths)]
-        values = 100 * np.stack([results[f"first_steps.{name}"] for name in names], axis=1)
-        points(ax, [least, *strengths], values, "o-", color=COLORS[norm], label=LABELS[norm])
-    marks(ax, x={"paper's noise": 1.0}, y={"guessing": 100 / CLASSES})
-    ticks = (*WEAK, 1.0, *STRONG)
-    ax.set(xscale="log", xlabel="strength of the noise", ylabel="mean batch accuracy (%)")
-    ax.set_title("How much noise can a training stand?")
-    ax.set_xticks([least, *ticks], ["none", *(f"{strength:g}" for strength in ticks)])
-    ax.minorticks_off()
-    ax.legend()
-    return fig
+        values = np.stack([results[f"first_steps.{name}"] for name in names], axis=1)
+        arms[norm] = dict(x=[least, *strengths], y=values, label=LABELS[norm])
+    ticks = {least: "none"} | {strength: f"{strength:g}" for strength in (*WEAK, 1.0, *STRONG)}
+    panel = Panel(
+        title="How much noise can a training stand?", by="points", look="o-", times=100, log="x", ticks=ticks
+    )
+    words = dict(xlabel="strength of the noise", ylabel="mean batch accuracy (%)")
+    marks = dict(marks_x={"paper's noise": 1.0}, marks_y={"guessing": 100 / CLASSES})
+    return compare(results, [panel], arms, figsize=(6.6, 3.3), **words, **marks)

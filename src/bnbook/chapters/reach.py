@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.func import hessian, jacrev
 
 from bnbook.chapters.mean_field import sets_of
-from bnbook.figures import COLORS, LABELS, log_band
-from bnbook.plots.axes import name_ticks, points
-from bnbook.plots.layout import subplots
+from bnbook.figures import COLORS
+from bnbook.plots.panels import Panel, compare
 from bnbook.results import Results
 
 
@@ -83,35 +82,29 @@ SIZES = ("few", "many")
 
 def against_depth(results: Results) -> plt.Figure:
     """Largest eigenvalue by depth, a panel a batch size, and the rule N / 2π."""
-    fig, axes = subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
     depths, (rule,) = results["curve.depth.depths"][0], results["curve.depth.rule"]
-    for ax, size, m in zip(axes, SIZES, results["curve.depth.inputs"][0]):
-        for norm in ("none", "batch"):
-            values, style = results[f"curve.depth.{norm}.{size}"], {"marker": "o", "label": LABELS[norm]}
-            log_band(ax, depths, values, color=COLORS[norm], **style)
-        ax.axhline(rule, color=COLORS["theory"], linewidth=1, linestyle=":", label=r"$N/2\pi$")
-        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m:.0f}", ylim=(rule / 2, None))
-        ax.legend(loc="upper left")
-        name_ticks(ax.set_xticks, depths)
-    axes[0].set_ylabel(r"$\lambda_{\max}$, $\gamma = 1$")
-    return fig
+    titles = zip(SIZES, results["curve.depth.inputs"][0])
+    panels = [Panel(curve=f"curve.depth.{{}}.{size}", title=f"batches of {m:.0f}") for size, m in titles]
+    words = dict(xlabel="layers $L$", ylabel=r"$\lambda_{\max}$, $\gamma = 1$", marks_y={r"$N/2\pi$": rule})
+    words |= dict(x=depths, ticks=depths, by="geometric", look="o-", log="y", ylim=(rule / 2, None))
+    return compare(results, panels, figsize=(7.8, 3.9), sharey=True, **words)
 
 
 def beside_rule(results: Results) -> plt.Figure:
     """Measured over N / 2π, for each set and batch size."""
-    fig, ax = subplots(figsize=(7.2, 3.2))
     cases = [(place, size) for place in range(len(sets_of(results))) for size in SIZES]
-    for kind, mark, face, words, shift in (
-        ("one", "o", COLORS["batch"], "one output, weights", -0.09),
-        ("whole", "s", "white", "all outputs, all parameters", 0.09),
-    ):
-        style = {"color": COLORS["batch"], "markerfacecolor": face, "linestyle": "none", "label": words}
+    kinds = {"one": ("o", COLORS["batch"], "one output, weights", -0.09)}
+    kinds["whole"] = ("s", "white", "all outputs, all parameters", 0.09)
+    arms = {}
+    for kind, (mark, face, words, shift) in kinds.items():
         values = np.stack([results[f"rule.{kind}.set{place}.{size}"] for place, size in cases], axis=1)
-        points(ax, np.arange(len(cases)) + shift, values, mark, **style)
-    ax.axhline(1, color=COLORS["theory"], linewidth=1, linestyle=":")
+        style = dict(color="batch", markerfacecolor=face, look=mark, label=words)
+        arms[kind] = dict(x=np.arange(len(cases)) + shift, y=values, **style)
     sizes = dict(zip(SIZES, results["curve.depth.inputs"][0]))
-    names = [f"{sets_of(results)[place]}\n$m$ = {sizes[size]:.0f}" for place, size in cases]
-    ax.set_xticks(range(len(cases)), names)
-    ax.set(ylabel=r"$\lambda_{\max}$ over $N\gamma^2/2\pi$", ylim=(0, None))
-    ax.legend(loc="upper left")
-    return fig
+    names = {
+        k: f"{sets_of(results)[place]}\n$m$ = {sizes[size]:.0f}" for k, (place, size) in enumerate(cases)
+    }
+    words = dict(
+        ylabel=r"$\lambda_{\max}$ over $N\gamma^2/2\pi$", ylim=(0, None), ticks=names, marks_y={"": 1}
+    )
+    return compare(results, [Panel(by="points", **words)], arms, figsize=(7.2, 3.2))

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from bnbook.chapters.mean_field import panels
+from bnbook.chapters.mean_field import by_set
 from bnbook.data import Dataset
-from bnbook.figures import COLORS
-from bnbook.plots.axes import name_ticks
+from bnbook.figures import COLORS, points_of
+from bnbook.plots.panels import Panel
 from bnbook.probes.fisher import LargestEigenvalue
 from bnbook.results import Results
 from bnbook.runs import train_members
@@ -108,38 +108,42 @@ PARTS = {
 
 def boundaries(results: Results) -> plt.Figure:
     """Critical rates against γ: a point a restart, the readout's and the printed lines."""
-    fig, axes = panels(results, 6.2, r"$\gamma$", r"critical $\eta$")
-    gammas = results["curve.boundary.gamma"][0]
-    for suffix, ax in axes.items():
-        for row in results[f"boundary.{suffix}"]:
-            ax.plot(gammas, 10**row, "o", color=COLORS["batch"], markersize=4, alpha=0.7)
-        lines = [("readout", "-", COLORS["theory"], "readout"), ("from0", "--", COLORS["printed"], "printed")]
-        if "conv" in suffix:
-            lines.append(("from1", ":", COLORS["printed"], "printed, from 1"))
-        for key, dash, color, words in lines:
-            line = 10 ** results[f"curve.boundary.{key}.{suffix}"].mean(axis=0)
-            ax.plot(gammas, line, dash, color=color, linewidth=1.3)
-            style = {"textcoords": "offset points", "color": color, "fontsize": 9, "va": "center"}
-            ax.annotate(words, (gammas[-1], line[-1]), (7, 0), **style)
-        room = (gammas[-1] / gammas[0]) ** 0.45  # for the words behind the lines
-        ax.set(xscale="log", yscale="log", xlim=(gammas[0] / 1.12, gammas[-1] * room))
-        name_ticks(ax.set_xticks, gammas)
-    return fig
+    points = points_of(results, "boundary")
+    gammas = points["gamma"][0]
+    lines = {"readout": ("-", COLORS["theory"], "readout"), "from0": ("--", COLORS["printed"], "printed")}
+    lines["from1"] = (":", COLORS["printed"], "printed, from 1")
+
+    def panel(suffix: str) -> Panel:
+        measured = 10 ** results[f"boundary.{suffix}"]
+        arms = {"measured": dict(y=measured, by="dots", look="o", color="batch", alpha=0.7, label="measured")}
+        for key, (dash, color, words) in lines.items():
+            if key != "from1" or "conv" in suffix:
+                line = 10 ** points[f"{key}.{suffix}"].mean(axis=0)
+                arms[key] = dict(y=line, look=dash, color=color, label=words, linewidth=1.3)
+        return Panel(arms=arms, x=gammas, ticks=gammas, log="xy")
+
+    return by_set(results, panel, points, 6.2, xlabel=r"$\gamma$", ylabel=r"critical $\eta$")
 
 
 def parts(results: Results) -> plt.Figure:
     """Loss by step, a line for each restart and each part that is trained."""
-    fig, axes = panels(results, 5.6, "step", "loss")
-    for suffix, ax in axes.items():
-        losses = {name: results[f"curve.parts.{name}.{suffix}"] for name in PARTS}
-        for name, (words, color, dash) in PARTS.items():
-            for place, row in enumerate(losses[name]):
-                label = words if place == 0 else None
-                ax.plot(row, dash, color=color, linewidth=1.1, label=label, zorder=2 + (dash == "--"))
-        highest = max(row[0] for rows in losses.values() for row in rows)
-        ax.set(yscale="log", ylim=(None, 1e6 * highest))
-        ax.set_xscale("symlog", linthresh=1)  # what tells them apart is over after three steps
-        ax.set_xlim(0, None)
-    handles, labels = next(iter(axes.values())).get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9.5)
-    return fig
+
+    def panel(suffix: str) -> Panel:
+        arms = {
+            name: dict(
+                y=losses,
+                x=range(losses.shape[1]),
+                color=color,
+                look=dash,
+                label=words,
+                zorder=2 + (dash == "--"),
+            )
+            for name, (words, color, dash) in PARTS.items()
+            for losses in [results[f"curve.parts.{name}.{suffix}"]]
+        }
+        highest = max(arm["y"][:, 0].max() for arm in arms.values())
+        # what tells them apart is over after three steps
+        early = dict(also=lambda ax: (ax.set_xscale("symlog", linthresh=1), ax.set_xlim(0, None)))
+        return Panel(arms=arms, by="seeds", log="y", ylim=(None, 1e6 * highest), **early)
+
+    return by_set(results, panel, results, 5.6, xlabel="step", ylabel="loss")

@@ -14,11 +14,9 @@ from torch import Tensor
 
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
-from bnbook.figures import COLORS, LABELS, log_band, parameters_of, points_of
-from bnbook.plots.axes import name_ticks, points
-from bnbook.plots.layout import subplots
+from bnbook.figures import LABELS, parameters_of, points_of
+from bnbook.plots.panels import Panel, compare
 from bnbook.training.numerics import numerics
-from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
 
 # ---- Many small dense residual networks at once: what normalizes their branches, and how these are added --
@@ -533,38 +531,27 @@ RECIPES = {
 
 def starts(curves: Mapping[str, np.ndarray], laws: Mapping[str, np.ndarray]) -> plt.Figure:
     """By block the mean square of the skip, "square.NAME" (S, L), and the branch's share, "share.NAME", with laws."""
-    fig, axes = subplots(1, 2, figsize=(8.0, 3.9))
-    for ax, what in zip(axes, ("square", "share")):
-        for name, (ink, dash, words) in RECIPES.items():
-            values = curves[f"{what}.{name}"]
-            blocks = np.arange(1, values.shape[1] + 1)
-            log_band(ax, blocks, values, color=COLORS[ink], linestyle=dash, label=words)
-            style = {"color": COLORS["theory"], "linewidth": 0.8, "zorder": 1}
-            ax.plot(blocks, laws[f"{what}.{name}"], **style)
-        ax.set(xscale="log", yscale="log", xlabel="block")
-        name_ticks(ax.set_xticks, [place for place in (1, 2, 4, 8, 16, 32) if place <= blocks[-1]])
-    name_ticks(axes[1].set_yticks, (0.02, 0.05, 0.1, 0.2, 0.5))
-    axes[0].set(ylabel="mean square behind the block", title="what is passed on")
-    axes[1].set(ylabel="of it the branch's", title="share of the branch")
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9.5)
-    return fig
+    arms = {name: dict(color=ink, look=dash, label=words) for name, (ink, dash, words) in RECIPES.items()}
+    thin = dict(color="theory", linewidth=0.8, zorder=1)
+    left = dict(ylabel="mean square behind the block", title="what is passed on")
+    right = dict(ylabel="of it the branch's", title="share of the branch", yticks=(0.02, 0.05, 0.1, 0.2, 0.5))
+    panels = []
+    for what, words in (("square", left), ("share", right)):
+        drawn = {f"law of {name}": dict(y=laws[f"{what}.{name}"], **thin) for name in arms}
+        panels.append(Panel(curve=f"{what}.{{}}", arms=arms | drawn, **words))
+    blocks = [place for place in (1, 2, 4, 8, 16, 32) if place <= curves["square.batch"].shape[1]]
+    words = dict(by="geometric", log="xy", xlabel="block", ticks=blocks)
+    return compare(curves, panels, figsize=(8.0, 3.9), **words)
 
 
 def best_rates(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """The best learning rate by batch size, "batch" and "skipinit" (S, sizes)."""
-    fig, ax = subplots(figsize=(6.0, 3.6))
-    for name, (ink, dash, words) in {
-        "batch": ("batch", "-", "batch norm"),
-        "skipinit": ("none", "--", "SkipInit"),
-    }.items():
-        log_band(
-            ax, np.array(sizes), curves[name], color=COLORS[ink], linestyle=dash, marker="o", label=words
-        )
-    ax.set(xscale="log", yscale="log", xlabel="batch size", ylabel="best learning rate")
-    name_ticks(ax.set_xticks, sizes)
-    ax.legend(loc="upper left", fontsize=9.5)
-    return fig
+    arms = {
+        "batch": dict(look="o-", label="batch norm"),
+        "skipinit": dict(color="none", look="o--", label="SkipInit"),
+    }
+    words = dict(by="geometric", log="xy", xlabel="batch size", ylabel="best learning rate")
+    return compare(curves, [Panel(curve="{}", x=sizes, ticks=sizes, **words)], arms, figsize=(6.0, 3.6))
 
 
 #: Recipe of a trained network -> panel, ink, dash and words.
@@ -583,36 +570,32 @@ GUESSING = np.log(10)
 def by_rate(rates: Sequence[float], found: Mapping[str, np.ndarray]) -> plt.Figure:
     """Training loss by learning rate, "NAME" (S, rates), a panel for recipes with batch norm and one for the others;
     what is above guessing is left out. Line: no network without blocks gets below it."""
-    fig, axes = subplots(1, 2, figsize=(8.0, 4.4), sharey=True)
+    arms = ({}, {})
     for name, (panel, ink, dash, words) in DEPTH_LINES.items():
         values = np.where(np.isfinite(found[name]).all(0), found[name], np.nan)
         shown = np.where(np.nan_to_num(values, nan=np.inf).mean(0) < 1.05 * GUESSING, values, np.nan)
-        points(axes[panel], rates, shown, "o", color=COLORS[ink], linestyle=dash, label=words)
-    for ax, title in zip(axes, ("with batch norm", "without division by a variance")):
-        ax.axhline(GUESSING, color=COLORS["theory"], linewidth=1.2, label="without blocks, at best")
-        ax.set(xscale="log", xlabel="learning rate", title=title)
-        name_ticks(ax.set_xticks, rates)
-        ax.legend(loc="lower left", fontsize=9)
-    axes[0].set_ylabel("training loss")
-    return fig
+        arms[panel][name] = dict(y=shown, color=ink, linestyle=dash, label=words)
+    titles = ("with batch norm", "without division by a variance")
+    panels = [Panel(arms=own, title=title) for own, title in zip(arms, titles)]
+    words = dict(
+        x=rates, ticks=rates, log="x", by="points", look="o-", xlabel="learning rate", ylabel="training loss"
+    )
+    marks = {"without blocks, at best": GUESSING}
+    return compare(found, panels, figsize=(8.0, 4.4), sharey=True, legend="each", marks_y=marks, **words)
 
 
 def awake(steps: int, curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """Over the training the root of the mean square of α, "skipinit.dDEPTH", and of the last γ, "zero.dDEPTH",
     (S, looks), each at its best rate."""
-    fig, ax = subplots(figsize=(6.4, 3.6))
-    deepest = max(int(name.split(".d")[1]) for name in curves)
+    deepest, arms = max(int(name.split(".d")[1]) for name in curves), {}
     for name, values in curves.items():
         recipe, depth = name.split(".d")
         ink, words = ("batch", r"last $\gamma$") if recipe == "zero" else ("none", r"SkipInit's $\alpha$")
-        style = {"color": COLORS[ink], "linestyle": "-" if int(depth) == deepest else "--"}
-        mean, half = mean_and_interval(np.concatenate([0 * values[:, :1], values], axis=1))
-        at = np.linspace(0, steps, len(mean))
-        ax.plot(at, mean, label=f"{words}, {depth} blocks", **style)
-        ax.fill_between(at, mean - half, mean + half, color=COLORS[ink], alpha=0.2, linewidth=0)
-    ax.set(xlabel="step", ylabel="root mean square over the blocks", ylim=(0, None))
-    ax.legend(fontsize=9.5)
-    return fig
+        y, look = np.concatenate([0 * values[:, :1], values], axis=1), "-" if int(depth) == deepest else "--"
+        label = f"{words}, {depth} blocks"
+        arms[name] = dict(x=np.linspace(0, steps, y.shape[1]), y=y, color=ink, look=look, label=label)
+    words = dict(xlabel="step", ylabel="root mean square over the blocks", ylim=(0, None))
+    return compare(curves, [Panel(**words)], arms, figsize=(6.4, 3.6))
 
 
 #: Network of the far gradients -> ink, mark and place on the axis.
@@ -627,18 +610,13 @@ FAR_MARKS = {
 
 def far(found: Mapping[str, np.ndarray]) -> plt.Figure:
     """How wrong a gradient is 16 learning rates on, "NETWORK.NORM" (S,), a dot for each seed."""
-    fig, ax = subplots(figsize=(6.0, 3.4))
+    arms = {}
     for name, (ink, place, _) in FAR_MARKS.items():
-        values = found[name]
-        style = {"color": COLORS[ink], "markersize": 4.5, "alpha": 0.8}
         label = LABELS[ink] if name.startswith("chain") else None
-        ax.plot(np.full(len(values), place), values, "o", label=label, **style)
-    ax.set(yscale="log", xlim=(0.5, 3.5), ylabel="change of the gradient, over itself")
-    ax.set_xticks(
-        [1, 2, 3], labels=[FAR_MARKS[name][2] for name in ("chain.none", "sum.none", "skipinit.none")]
-    )
-    ax.legend(loc="upper right", fontsize=9.5)
-    return fig
+        arms[name] = dict(x=[place], y=found[name][:, None], color=ink, label=label, alpha=0.8)
+    ticks = {k: FAR_MARKS[name][2] for k, name in enumerate(("chain.none", "sum.none", "skipinit.none"), 1)}
+    words = dict(xlim=(0.5, 3.5), ylabel="change of the gradient, over itself", ticks=ticks)
+    return compare(found, [Panel(by="dots", look="o", log="y", **words)], arms, figsize=(6.0, 3.4))
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------
@@ -657,26 +635,10 @@ def _draw_starts(results: Results) -> plt.Figure:
     return starts(points_of(results, "starts"), drawn)
 
 
-def _draw_depth(results: Results) -> plt.Figure:
-    return by_rate(parameters_of(results).depth_rates, points_of(results, "depth"))
-
-
-def _draw_awake(results: Results) -> plt.Figure:
-    return awake(parameters_of(results).depth_steps, points_of(results, "awake"))
-
-
-def _draw_rates(results: Results) -> plt.Figure:
-    return best_rates(parameters_of(results).batch_sizes, points_of(results, "rates"))
-
-
-def _draw_far(results: Results) -> plt.Figure:
-    return far(points_of(results, "far"))
-
-
 FIGURES = {
     "starts": _draw_starts,
-    "depth": _draw_depth,
-    "awake": _draw_awake,
-    "rates": _draw_rates,
-    "far": _draw_far,
+    "depth": lambda results: by_rate(parameters_of(results).depth_rates, points_of(results, "depth")),
+    "awake": lambda results: awake(parameters_of(results).depth_steps, points_of(results, "awake")),
+    "rates": lambda results: best_rates(parameters_of(results).batch_sizes, points_of(results, "rates")),
+    "far": lambda results: far(points_of(results, "far")),
 }

@@ -14,12 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from bnbook.chapters.landscape import DISTANCE, PAIR, SLOPE, slope_panel
+from bnbook.chapters.landscape import DISTANCE, PAIR, SLOPE
 from bnbook.chapters.vgg import RUNGS
-from bnbook.figures import COLORS, LABELS, band, mean_and_interval, parameters_of
-from bnbook.plots.layout import cells, first_of_rows, last_of_columns
-from bnbook.plots.names import mark
-from bnbook.plots.panels import legend_below
+from bnbook.figures import COLORS, mean_and_interval, parameters_of
+from bnbook.plots.layout import cells, last_of_columns
+from bnbook.plots.names import mark_curve
+from bnbook.plots.panels import Panel, compare
+from bnbook.probes.summaries import PAPER_REACH
 from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
@@ -234,49 +235,48 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
     return float(mean[0]), float(half[0])
 
 
-def slopes(results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float) -> plt.Figure:
-    """The slope of the gradient against the distance, slopes.RUNG.ARM (S, A) at `lengths`, a panel for each
-    rung of `PLAIN` that was reached (`bnbook.chapters.landscape.slope_panel`)."""
-    fig, panels = _panels([name for name in PLAIN if f"slopes.{name}.batch" in results], True)
-    for name, ax in panels.items():
-        slope_panel(ax, lengths, rate, {arm: results[f"slopes.{name}.{arm}"] for arm in PAIR})
-    return _named(fig, DISTANCE, SLOPE)
+def _rungs(points, rungs: Sequence[str], curve: str, arms: Sequence[str], own_x=None, **words) -> plt.Figure:
+    """A panel for each rung, three in a row."""
+    panels = [
+        Panel(curve=curve.format(name), title=textwrap.fill(TITLES[name], TITLE), x=(own_x or {}).get(name))
+        for name in rungs
+    ]
+    columns = min(3, len(rungs))
+    size = (2.75 * columns + 0.4, 2.6 * -(-len(rungs) // columns) + 0.6)
+    return compare(points, panels, arms, figsize=size, columns=columns, sharey=True, **words)
 
 
-def overtaking(results: Mapping[str, np.ndarray], steps: int, long_steps: int) -> plt.Figure:
+def slopes(results: Results) -> plt.Figure:
+    """‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖) at each distance a, slopes.RUNG.ARM (S, A), a panel for each rung of `PLAIN`
+    that was reached. Dashed: 1/a, what a spent gradient gives whatever the network; shaded: the paper's reach."""
+    lengths = np.array(parameters_of(results).lengths)
+    rungs = [name for name in PLAIN if f"slopes.{name}.batch" in results]
+
+    def reach(ax: plt.Axes) -> None:
+        ax.axvspan(*PAPER_REACH, color="#777777", alpha=0.13, linewidth=0)
+        mark_curve(ax, lengths, 1 / (lengths * 0.1), "1/a: the gradient is spent")
+
+    words = dict(
+        x=lengths, by="geometric", log="xy", ticks={0.05: "1/20", 0.5: "1/2", 4: "4", 16: "16"}, also=reach
+    )
+    return _rungs(results, rungs, "slopes.{}.{{}}", PAIR, xlabel=DISTANCE, ylabel=SLOPE, sharex=True, **words)
+
+
+def overtaking(results: Results) -> plt.Figure:
     """How many points of batch accuracy batch norm, steady and noisy, is ahead of the plain network along the
     training, a panel for each rung of `PLAIN` that was reached: accuracy_path.RUNG.ARM (S, parts)."""
-    fig, panels = _panels([name for name in PLAIN if f"accuracy_path.{name}.noisy" in results], False)
-    for name, ax in panels.items():
-        plain = 100 * np.asarray(results[f"accuracy_path.{name}.none"])
-        total = long_steps if RUNGS[name].long else steps
-        x = (np.arange(plain.shape[1]) + 0.5) * total / plain.shape[1]
-        for arm in ("batch", "noisy"):
-            ahead = 100 * np.asarray(results[f"accuracy_path.{name}.{arm}"]) - plain
-            band(ax, x, ahead, color=COLORS[arm], label=LABELS[arm])
-        mark(ax, "the plain network", y=0.0)
-    return _named(fig, "training step", "points ahead of the plain network")
-
-
-def _panels(rungs: Sequence[str], same_x: bool) -> tuple[plt.Figure, dict[str, plt.Axes]]:
-    """Rung -> its panel, three in a row, with one legend for all."""
-    columns = min(3, len(rungs))
-    rows = -(-len(rungs) // columns)
-    size = (2.75 * columns + 0.4, 2.6 * rows + 0.6)
-    fig, axes = cells(len(rungs), columns, size, sharex=same_x, sharey=True)
-    for name, ax in zip(rungs, axes):
-        ax.set_title(textwrap.fill(TITLES[name], TITLE))
-    return fig, dict(zip(rungs, axes))
-
-
-def _named(fig: plt.Figure, x: str, y: str) -> plt.Figure:
-    """With the axes' names at the outer panels, and one legend."""
-    for ax in last_of_columns(fig.axes):
-        ax.set_xlabel(x)
-    for ax in first_of_rows(fig.axes):
-        ax.set_ylabel(y)
-    legend_below(fig, fig.axes[0], 2)
-    return fig
+    own = parameters_of(results)
+    rungs = [name for name in PLAIN if f"accuracy_path.{name}.noisy" in results]
+    points, x = {}, {}
+    for name in rungs:
+        paths = {arm: results[f"accuracy_path.{name}.{arm}"] for arm in ("none", "batch", "noisy")}
+        points |= {f"{name}.{arm}": paths[arm] - paths["none"] for arm in ("batch", "noisy")}
+        parts, total = paths["none"].shape[1], own.long_steps if RUNGS[name].long else own.steps
+        x[name] = (np.arange(parts) + 0.5) * total / parts
+    words = dict(xlabel="training step", ylabel="points ahead of the plain network", times=100)
+    return _rungs(
+        points, rungs, "{}.{{}}", ("batch", "noisy"), x, marks_y={"the plain network": 0.0}, **words
+    )
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------
@@ -344,22 +344,13 @@ REMOVED = {
 }
 
 
-def _draw_overtaking(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    return overtaking(results, own.steps, own.long_steps)
-
-
-def _draw_slopes(results: Results) -> plt.Figure:
-    return slopes(results, parameters_of(results).lengths, rate=0.1)
-
-
 FIGURES = {
     "speed": partial(against_width, panels=SPEED),
     "accuracy": partial(against_width, panels=ACCURACY),
     "noisy": partial(against_width, panels=NOISY),
-    "overtaking": _draw_overtaking,
+    "overtaking": overtaking,
     "landscape": partial(against_width, panels=LANDSCAPE),
-    "slopes": _draw_slopes,
+    "slopes": slopes,
     "predictiveness": partial(against_width, panels=PREDICTIVE),
     "shift": partial(against_width, panels=SHIFT),
     "moments": partial(against_width, panels=MOMENTS),

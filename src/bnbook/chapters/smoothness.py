@@ -32,8 +32,7 @@ from bnbook.chapters.theorems import (
     normalize,
     project,
 )
-from bnbook.figures import COLORS
-from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 
 # ---- Second derivatives through batch norm, and the bounds on them, as printed and corrected --------------
 # Letters as in `theorems`; h (m, m) is the Hessian of the loss for the values z of one unit (or of a pair of
@@ -561,15 +560,16 @@ def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def hessian_entries(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """Two formulas for an entry of the Hessian against automatic differentiation, (S, K) each."""
-    fig, axes = subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
-    for ax, form, title in (
-        (axes[0], "printed", "equation 58 as printed"),
-        (axes[1], "corrected", "corrected"),
-    ):
-        ax.axline((0, 0), slope=1, color="#999999", linewidth=0.8, zorder=1)
-        dots = {"color": COLORS[form], "markersize": 4, "alpha": 0.6, "zorder": 3}
-        dense, formula = (results[f"curve.hessian.{name}"].ravel() for name in ("dense", form))
-        ax.plot(dense, formula, ".", **dots)
-        ax.set(title=title, xlabel="dense Hessian, automatic", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8))
-    axes[0].set_ylabel("formula")
-    return fig
+    dense, side, panels = results["curve.hessian.dense"].ravel(), (-0.8, 0.8), []
+    for form, title in {"printed": "equation 58 as printed", "corrected": "corrected"}.items():
+        dots = dict(
+            x=dense, y=results[f"curve.hessian.{form}"].ravel(), look=".", markersize=4, alpha=0.6, zorder=3
+        )
+        panels.append(
+            Panel(
+                arms={form: dots, "equal": dict(x=side, y=np.array(side), color="#999999", linewidth=0.8)},
+                title=title,
+            )
+        )
+    words = dict(xlim=side, ylim=side, xlabel="dense Hessian, automatic", ylabel="formula")
+    return compare(results, panels, figsize=(7.2, 3.6), sharey=True, **words)

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, LABELS, parameters_of, points_of
+from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.normalizers import make_normalizer
-from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.probes.functional import Batch
 from bnbook.probes.krylov import krylov
 from bnbook.probes.spectrum import curvature, quadrature, share, signs, top, trace
@@ -246,22 +246,18 @@ def densities(
 ) -> plt.Figure:
     """Density of the Hessian's eigenvalues on the axis asinh(λ / width), "ARM.DEPTH" (S, X): mean over the seeds,
     smoothed over SMOOTH places, for near zero few nodes of the quadrature stand for many eigenvalues."""
-    bell = np.exp(-((np.arange(-4 * SMOOTH, 4 * SMOOTH + 1) / SMOOTH) ** 2) / 2)
-    fig, axes = subplots(1, 2, figsize=(8.0, 4.0), sharey=True)
-    ticks = np.array([-10, -1, -0.1, 0, 0.1, 1, 10, 100])
-    names = [f"{'−' if tick < 0 else ''}{abs(tick):g}" for tick in ticks]
-    for ax, name, depth in zip(axes, ("shallow", "deep"), depths):
+    bell, panels = np.exp(-((np.arange(-4 * SMOOTH, 4 * SMOOTH + 1) / SMOOTH) ** 2) / 2), []
+    for name, depth in zip(("shallow", "deep"), depths):
+        arms = {}
         for arm, (ink, dash, words) in LINES.items():
             mean = np.convolve(found[f"{arm}.{name}"].mean(axis=0), bell / bell.sum(), mode="same")
-            ax.plot(places, np.maximum(mean, 1e-12), color=COLORS[ink], linestyle=dash, label=words)
-        ax.set(yscale="log", ylim=(1e-5, 2), title=f"{depth} layers", xlabel="eigenvalue")
-        ax.set_xticks(np.arcsinh(ticks / width), labels=names)
-        ax.set_xticks([], minor=True)
-        ax.set_xlim(places[0], places[-1])
-    axes[0].set_ylabel("density")
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
-    return fig
+            arms[arm] = dict(y=np.maximum(mean, 1e-12), color=ink, look=dash, label=words)
+        panels.append(Panel(arms=arms, title=f"{depth} layers"))
+    values = (-10, -1, -0.1, 0, 0.1, 1, 10, 100)
+    ticks = {np.arcsinh(at / width): f"{at:g}".replace("-", "−") for at in values}
+    words = dict(x=places, ticks=ticks, xlim=(places[0], places[-1]), log="y", ylim=(1e-5, 2))
+    words |= dict(xlabel="eigenvalue", ylabel="density")
+    return compare(found, panels, figsize=(8.0, 4.0), sharey=True, **words)
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------

@@ -807,8 +807,4 @@ def _draw_ranks(results: Results) -> plt.Figure:
     return ranks({name.removeprefix("score_"): values for name, values in found.items()})
 
 
-def _draw_scatter(results: Results) -> plt.Figure:
-    return scatter(points_of(results, "scatter"))
-
-
-FIGURES = {"ranks": _draw_ranks, "scatter": _draw_scatter}
+FIGURES = {"ranks": _draw_ranks, "scatter": lambda results: scatter(points_of(results, "scatter"))}

@@ -9,11 +9,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters import vgg
-from bnbook.figures import COLORS, LABELS, parameters_of, points_of
+from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.plots import printed
 from bnbook.plots.layout import subplots
-from bnbook.plots.names import mark, marks
-from bnbook.plots.panels import fans, line_with_band, panels, shares
+from bnbook.plots.names import mark
+from bnbook.plots.panels import Panel, compare, fans, shares
 from bnbook.training.arm import Arm
 from bookpress.results import Results
 
@@ -69,15 +69,17 @@ def _checkpoints(results: Results) -> list[int]:
 
 def curves(results: Results) -> plt.Figure:
     """Accuracy in per cent over the training, of its batches and of test images, at the paper's two rates."""
-    own, titles, x = parameters_of(results), {}, {}
+    own, guessing = parameters_of(results), {"guessing": 100 / CLASSES}
+    panels = []
     for name, words in {"batches": "training batches (%)", "test": "test images (%)"}.items():
+        x = vgg.batch_steps(own.steps) if name == "batches" else _checkpoints(results)
         for rate in FIGURE:
-            titles[panel := f"{name}_{tag(rate)}"] = f"{words},\nlearning rate {rate:g}"
-            x[panel] = vgg.batch_steps(own.steps) if name == "batches" else _checkpoints(results)
-    levels = {panel: {"guessing": 100 / CLASSES} for panel in titles}
-    if (own.width, own.steps) == printed.SIZE:  # where the paper's accuracies belong
-        levels[f"test_{tag(FIGURE[0])}"] |= printed.ACCURACIES
-    return panels(points_of(results, "curves"), x, titles, ARMS, columns=2, levels=levels)
+            there = name == "test" and rate == FIGURE[0] and (own.width, own.steps) == printed.SIZE
+            levels = guessing | (printed.ACCURACIES if there else {})  # where the paper's accuracies belong
+            title = f"{words},\nlearning rate {rate:g}"
+            panels.append(Panel(curve=f"{name}_{tag(rate)}.{{}}", x=x, title=title, marks_y=levels))
+    words = dict(columns=2, sharex=True, xlabel="training step")
+    return compare(points_of(results, "curves"), panels, ARMS, figsize=(5.8, 6.0), **words)
 
 
 def starts(results: Results) -> plt.Figure:
@@ -97,18 +99,11 @@ def starts(results: Results) -> plt.Figure:
 
 def by_rate(results: Results) -> plt.Figure:
     """Batch accuracy in per cent, averaged over the training, against the rate."""
-    fig, ax = subplots(figsize=(6.8, 3.3))
-    rates = parameters_of(results).rates
-    for norm, curve in points_of(results, "rates").items():
-        style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=4)
-        line_with_band(ax, rates, curve, **style)
-    marks(ax, x=printed.RATE, y={"guessing": 100 / CLASSES})
-    ax.set(xscale="log", xlabel="learning rate", ylabel="mean batch accuracy (%)", ylim=(0, None))
-    ax.set_title("Which learning rate trains best?")
-    ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    ax.minorticks_off()
-    ax.legend()
-    return fig
+    rates, title = parameters_of(results).rates, "Which learning rate trains best?"
+    panel = Panel(curve="{}", x=rates, ticks=rates, title=title, look="o-", log="x", ylim=(0, None))
+    words = dict(xlabel="learning rate", ylabel="mean batch accuracy (%)")
+    marks = dict(marks_x=printed.RATE, marks_y={"guessing": 100 / CLASSES})
+    return compare(points_of(results, "rates"), [panel], ARMS, figsize=(6.8, 3.3), **words, **marks)
 
 
 def activations(results: Results) -> plt.Figure:
@@ -123,23 +118,25 @@ def activations(results: Results) -> plt.Figure:
 def moments(results: Results) -> plt.Figure:
     """How far mean and variance move from checkpoint to checkpoint, at three places of a layer."""
     titles = {
-        f"checkpoint_{moment}_{place}": f"{moment},\n{words}"
+        f"checkpoint_{moment}_{place}.{{}}": f"{moment},\n{words}"
         for moment in vgg.MOMENTS
         for place, words in vgg.WORDS.items()
     }
-    return panels(points_of(results, "moments"), _checkpoints(results)[1:], titles, ARMS, log="y")
+    words = dict(x=_checkpoints(results)[1:], log="y", columns=3, sharex=True, xlabel="training step")
+    return compare(points_of(results, "moments"), titles, ARMS, figsize=(8.4, 6.0), **words)
 
 
 def initial(results: Results) -> plt.Figure:
     """Batch accuracy in per cent over the first steps from two kinds of weights."""
-    fig, ax = subplots(figsize=(6.8, 3.3))
-    steps = vgg.batch_steps(parameters_of(results).start_steps, 30)
-    for name, curve in points_of(results, "initial").items():
+    points, steps = points_of(results, "initial"), vgg.batch_steps(parameters_of(results).start_steps, 30)
+    arms = {}
+    for name in points:
         norm, kind = name.split(".")
-        label = f"{LABELS[norm]}, {kind.capitalize()}"
-        style = dict(color=COLORS[norm], linestyle="-" if kind == "glorot" else "--", label=label)
-        line_with_band(ax, steps, curve, **style)
-    ax.set(xlabel="training step", ylabel="training accuracy (%)", ylim=(0, None))
-    ax.set_title("Do the first weights decide how soon a training starts?")
-    ax.legend()
-    return fig
+        look = "-" if kind == "glorot" else "--"
+        arms[name] = dict(color=norm, label=f"{LABELS[norm]}, {kind.capitalize()}", look=look)
+    panel = Panel(
+        curve="{}", x=steps, title="Do the first weights decide how soon a training starts?", ylim=(0, None)
+    )
+    return compare(
+        points, [panel], arms, figsize=(6.8, 3.3), xlabel="training step", ylabel="training accuracy (%)"
+    )

@@ -16,8 +16,8 @@ from torch import Generator, Tensor, nn
 from bnbook.figures import COLORS
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.plots.axes import name_ticks, points
 from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 
 # ---- Random units of every size, with difficult ones among them, and the errors that a formula makes on them ----
 
@@ -309,49 +309,42 @@ def gradients(results: Recorded) -> plt.Figure:
 
 def population_variance(results: Recorded) -> plt.Figure:
     """Three estimates over the population's value, (S, sizes), with what theory says of Gaussian units."""
-    fig, ax = subplots(figsize=(7.2, 3.6))
-    fine = np.geomspace(2, 512, 200)
+    fine, arms = np.geomspace(2, 512, 200), {}
     c4 = [math.sqrt(2 / (m - 1)) * math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) for m in fine]
     corrected, root = (
         r"$\frac{m}{m-1}\,\sigma_{\mathcal{B}}^2$",
         r"$\sqrt{\frac{m}{m-1}}\;\sigma_{\mathcal{B}}$",
     )
+    batch = r"$\sigma_{\mathcal{B}}^2$"
     for name, theory, mark, face, label in (
         ("variance_ratio.corrected", 1 + 0 * fine, "o", INK, f"{corrected}, corrected variance"),
         ("deviation_ratio.corrected", c4, "^", INK, f"{root}, its square root"),
-        (
-            "variance_ratio.uncorrected",
-            (fine - 1) / fine,
-            "s",
-            "white",
-            r"$\sigma_{\mathcal{B}}^2$, variance of the batch",
-        ),
+        ("variance_ratio.uncorrected", (fine - 1) / fine, "s", "white", f"{batch}, variance of the batch"),
     ):
-        ax.plot(fine, theory, color=INK, linewidth=1.1)
-        points(ax, SIZES, results[name], mark, color=INK, markerfacecolor=face, label=label)
-    ax.set(
-        xscale="log", xlabel="batch size $m$", ylabel="mean estimate / population value", ylim=(0.45, 1.06)
+        arms[f"theory of {name}"] = dict(x=fine, y=np.array(theory), color=INK, linewidth=1.1)
+        arms[name] = dict(y=name, color=INK, look=mark, markerfacecolor=face, label=label)
+    words = dict(
+        xlabel="batch size $m$", ylabel="mean estimate / population value", ylim=(0.45, 1.06), log="x"
     )
-    name_ticks(ax.set_xticks, [2, 4, 8, 16, 32, 64, 128, 512])
-    ax.legend(loc="lower right")
-    return fig
+    ticks = [2, 4, 8, 16, 32, 64, 128, 512]
+    return compare(results, [Panel(x=SIZES, by="points", ticks=ticks, **words)], arms, figsize=(7.2, 3.6))
 
 
 def inference_gap(results: Recorded) -> plt.Figure:
     """Root mean square differences of two outputs, (S, sizes), against the batch size."""
-    fig, ax = subplots(figsize=(7.2, 3.6))
     leading = np.sqrt(1.5 / np.array(GAP_SIZES))
-    theory = {"color": "#555555", "linewidth": 1.1, "linestyle": "--"}
-    ax.plot(GAP_SIZES, leading, label="theory for large $m$", **theory)
-    ax.plot(GAP_SIZES, leading * math.sqrt(0.1 / 1.9), **theory)
+    theory = dict(color="#555555", linewidth=1.1, look="--")
+    arms = {"theory": dict(y=leading, label="theory for large $m$", **theory)}
+    arms["running"] = dict(y=leading * math.sqrt(0.1 / 1.9), **theory)
     for name, mark, face, label in (
         ("inference_gap", "o", INK, "training against inference"),
         ("running_gap", "s", "white", "running average against population"),
     ):
-        points(ax, GAP_SIZES, results[name], mark, color=INK, markerfacecolor=face, label=label)
-    ax.set(xscale="log", yscale="log", xlabel="batch size $m$")
-    ax.set(ylabel="difference of the outputs\n(root mean square, std. deviations)")
-    name_ticks(ax.set_xticks, GAP_SIZES)
-    name_ticks(ax.set_yticks, [0.01, 0.03, 0.1, 0.3, 1])
-    ax.legend(loc="lower left")
-    return fig
+        arms[name] = dict(y=name, color=INK, look=mark, markerfacecolor=face, label=label)
+    words = dict(
+        xlabel="batch size $m$", ylabel="difference of the outputs\n(root mean square, std. deviations)"
+    )
+    panel = Panel(
+        x=GAP_SIZES, ticks=GAP_SIZES, yticks=(0.01, 0.03, 0.1, 0.3, 1), by="points", log="xy", **words
+    )
+    return compare(results, [panel], arms, figsize=(7.2, 3.6))

@@ -14,8 +14,9 @@ from torch import Tensor
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
 from bnbook.figures import COLORS, log_band, parameters_of, points_of
-from bnbook.plots.axes import name_ticks, points, power
+from bnbook.plots.axes import power
 from bnbook.plots.layout import is_narrow, subplots
+from bnbook.plots.panels import Panel, compare
 from bnbook.training.numerics import numerics
 from bookpress.results import Results
 
@@ -424,22 +425,15 @@ PAIRS = {
 
 def pairs(found: Mapping[str, np.ndarray]) -> plt.Figure:
     """How far answers are apart by step: "schedule.NORM" and "scaled.NORM" (S, T), a line for each seed."""
-    fig, axes = subplots(1, 2, figsize=(8.0, 3.6), sharey=True)
-    titles = {
-        "schedule": "decay, or a growing rate",
-        "scaled": r"$(w,\eta,\lambda)$, or $(cw,c^2\eta,\lambda/c^2)$",
+    points = {name: np.maximum(values, 1e-17) for name, values in found.items()}
+    arms = {
+        name: dict(color=ink, look=dash, label=words, alpha=0.8) for name, (ink, dash, words) in PAIRS.items()
     }
-    for ax, (kind, title) in zip(axes, titles.items()):
-        for name, (ink, dash, words) in PAIRS.items():
-            for place, row in enumerate(found[f"{kind}.{name}"]):
-                style = {"color": COLORS[ink], "linestyle": dash, "linewidth": 1.0, "alpha": 0.8}
-                ax.plot(np.maximum(row, 1e-17), label=words if place == 0 else None, **style)
-        ax.axhline(1e-9, color=COLORS["theory"], linewidth=1, linestyle=":")
-        ax.set(yscale="log", title=title, xlabel="step", ylim=(1e-17, 1e3))
-    axes[0].set_ylabel("difference of the answers")
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9.5)
-    return fig
+    titles = {"schedule.{}": "decay, or a growing rate"}
+    titles["scaled.{}"] = r"$(w,\eta,\lambda)$, or $(cw,c^2\eta,\lambda/c^2)$"
+    words = dict(xlabel="step", ylabel="difference of the answers", ylim=(1e-17, 1e3), marks_y={"": 1e-9})
+    words |= dict(x=range(len(points["scaled.batch"][0])), log="y", by="seeds")
+    return compare(points, titles, arms, figsize=(8.0, 3.6), sharey=True, **words)
 
 
 def angles(
@@ -472,21 +466,15 @@ def angles(
 
 def accuracy_by_product(products: Sequence[float], rates: Sequence[float], found: np.ndarray) -> plt.Figure:
     """Test accuracy (S, products, rates) in percent against ηλ, a line for each rate."""
-    fig, ax = subplots(figsize=(6.0, 3.6))
-    for place, (rate, dash) in enumerate(zip(rates, DASHES)):
-        style = {"color": COLORS["batch"], "linestyle": dash, "label": rf"$\eta={rate:g}$"}
-        points(ax, products, 100 * found[:, :, place], "o", **style)
-    ax.set(xscale="log", xlabel=r"$\eta\lambda$", ylabel="test accuracy (%)")
-    name_ticks(ax.set_xticks, products)
-    ax.legend(loc="lower left", fontsize=8.5)
-    return fig
+    arms = {
+        f"{rate:g}": dict(y=found[:, :, place], color="batch", look=f"o{dash}", label=rf"$\eta={rate:g}$")
+        for place, (rate, dash) in enumerate(zip(rates, DASHES))
+    }
+    words = dict(xlabel=r"$\eta\lambda$", ylabel="test accuracy (%)", log="x", by="points", times=100)
+    return compare({}, [Panel(x=products, ticks=products, **words)], arms, figsize=(6.0, 3.6))
 
 
 # ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_pairs(results: Results) -> plt.Figure:
-    return pairs(points_of(results, "pairs"))
 
 
 def _draw_angles(results: Results) -> plt.Figure:
@@ -499,4 +487,8 @@ def _draw_accuracy(results: Results) -> plt.Figure:
     return accuracy_by_product(own.products, own.rates, points_of(results, "accuracy")["grid"])
 
 
-FIGURES = {"pairs": _draw_pairs, "angles": _draw_angles, "accuracy": _draw_accuracy}
+FIGURES = {
+    "pairs": lambda results: pairs(points_of(results, "pairs")),
+    "angles": _draw_angles,
+    "accuracy": _draw_accuracy,
+}

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from bnbook.figures import COLORS, points_of
-from bnbook.plots.layout import subplots
+from bnbook.figures import points_of
+from bnbook.plots.panels import Panel, compare
 from bnbook.report import Report
 from bnbook.results import Results
 
@@ -37,21 +37,12 @@ def networks(results: Results) -> plt.Figure:
     layer; one thin line a seed."""
     drawn = points_of(results, "networks")
     names = [key.removeprefix("steps.") for key in drawn if key.startswith("steps.")]
-    figure, axes = subplots(2, len(names), figsize=(8.0, 5.3), squeeze=False)
-    for (above, below), name in zip(axes.T, names, strict=True):
-        lines = {}
-        for arm, (ink, words) in ARMS.items():
-            gradient = drawn[f"gradient.{name}.{arm}"]
-            above.plot(
-                drawn[f"steps.{name}"][0], drawn[f"loss.{name}.{arm}"].T, color=COLORS[ink], linewidth=1
-            )
-            layers = np.arange(1, gradient.shape[1] + 1)
-            lines[words], *_ = below.plot(layers, gradient.T, color=COLORS[ink], linewidth=1)
-        above.set(title=name, xlabel="step, in learning rates")
-        below.set(xlabel="layer", yscale="log")
-        below.xaxis.set_major_locator(MaxNLocator(integer=True))
-        style = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28), "ncols": 2, "fontsize": 9}
-        below.legend(lines.values(), lines, **style)
-    axes[0, 0].set_ylabel("loss along the gradient")
-    axes[1, 0].set_ylabel("gradient norm of the layer")
-    return figure
+    arms = {arm: dict(color=ink, linewidth=1, label=words) for arm, (ink, words) in ARMS.items()}
+    above = dict(xlabel="step, in learning rates", ylabel="loss along the gradient")
+    whole = dict(also=lambda ax: ax.xaxis.set_major_locator(MaxNLocator(integer=True)))
+    below = dict(xlabel="layer", ylabel="gradient norm of the layer", log="y", **whole)
+    panels = [
+        [Panel(curve=f"loss.{name}.{{}}", x=f"steps.{name}", title=name, **above) for name in names],
+        [Panel(curve=f"gradient.{name}.{{}}", **below) for name in names],
+    ]
+    return compare(drawn, panels, arms, figsize=(8.0, 5.3), by="seeds")

@@ -122,11 +122,6 @@ def last_of_columns(axes: Sequence[plt.Axes]) -> list[plt.Axes]:
     return list(axes[-columns:])
 
 
-def first_of_rows(axes: Sequence[plt.Axes]) -> list[plt.Axes]:
-    """Of `cells`, those with no panel at their left."""
-    return list(axes[:: axes[0].get_gridspec().ncols])
-
-
 # ---- Letters ---------------------------------------------------------------------------------------------------------
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.plots import COLORS, LABELS
-from bnbook.plots.axes import log_band
-from bnbook.plots.layout import cells, last_of_columns, letters, subplots
+from bnbook.plots.axes import band, log_band, points
+from bnbook.plots.layout import cells, letters, subplots
 from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson
 
 Curves = Mapping[str, np.ndarray]
+Arms = Sequence[str] | Mapping[str, str | Mapping[str, Any]]
+SHARED = {"sharex", "sharey", "width_ratios", "height_ratios"}  # of all panels
 FANS = ((0, 6, 0.18), (1, 5, 0.3), (2, 4, 0.45))  # from one of seven quantiles to another, opacity
 
 
@@ -26,40 +30,178 @@ def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) 
         ax.fill_between(x, low, high, color=line["color"], alpha=0.2, linewidth=0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """What stands in one panel of `compare`; what is None is as for the whole figure.
+
+    curve: name of the points, {} stands for the arm. x: places, or the name of the points that hold them; None: 1, 2, …
+    arms: this panel's own. by: how the seeds are drawn, a key of `WAYS`. look: mark and dash, as "o--". times: factor of
+    all values. log: of "x", "y", "xy". ticks, yticks: places, or place -> words. marks_x, marks_y: words -> place.
+    also: what no table says.
+    """
+
+    curve: str | None = None
+    x: str | Sequence[float] | None = None
+    title: str | None = None
+    arms: Arms | None = None
+    by: str | None = None
+    look: str | None = None
+    times: float | None = None
+    log: str | None = None
+    xlabel: str | None = None
+    ylabel: str | None = None
+    xlim: tuple | None = None
+    ylim: tuple | None = None
+    ticks: Sequence[float] | Mapping[float, str] | None = None
+    yticks: Sequence[float] | Mapping[float, str] | None = None
+    marks_x: Mapping[str, float] | None = None
+    marks_y: Mapping[str, float] | None = None
+    also: Callable[[plt.Axes], object] | None = None
+
+
 def compare(
-    results: Mapping[str, np.ndarray],
-    name: str,
-    panels: Mapping[str, str],
-    lines: Mapping[str, Mapping[str, Any]],
+    points: Mapping[str, np.ndarray],
+    panels: Mapping[str, str] | Sequence[Panel] | Sequence[Sequence[Panel]],
+    arms: Arms = ("none", "batch"),
     *,
     figsize: tuple[float, float],
-    xlabel: str,
-    ylabel: str,
-    level: float | None = None,
+    columns: int | None = None,
+    legend: str = "",
+    **words: Any,
 ) -> plt.Figure:
-    """A panel for each entry of `panels` (KEY -> title), in it for each of `lines` (ARM -> label, color …) the geometric
-    mean over seeds with its band, of the points KEY.ARM (S, X) of the figure NAME (ARM alone where the key is "") against
-    1 to X; both axes logarithmic. level: a grey line across. Legends: in the panel, or one below several."""
-    fig, axes = subplots(1, len(panels), figsize=figsize, sharey=True, squeeze=False)
-    for ax, (key, title) in zip(axes[0], panels.items()):
-        for arm, style in lines.items():
-            values = results[".".join(filter(None, ("curve", name.replace("-", "_"), key, arm)))]
-            log_band(ax, np.arange(1, values.shape[1] + 1), values, **style)
-        if level is not None:
-            ax.axhline(level, color=COLORS["grid"], linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel=xlabel, title=title)
-    axes[0, 0].set_ylabel(ylabel)
-    if len(panels) > 1:
-        legend_below(fig, axes[0, -1], len(lines))
+    """A grid of panels, in each a line with its band for each arm: what most figures are.
+
+    points: NAME -> (S, X), seeds first; (1, 3, X), low, middle and high; or (X,), a line. panels: `Panel`s, in rows or in
+    one, or curve -> title. arms: names, or name -> words, or name -> what a line takes: color (an arm's name too), label,
+    and x, y (both as a panel has x), by, look, times of its own. An arm without points is left out.
+    columns: so many panels in a row, in reading order. legend: "below" all, in "each", or "none"; else below several and
+    in a single one. words: what each `Panel` has that says nothing else, and SHARED.
+    """
+    if isinstance(panels, Mapping):
+        panels = [Panel(curve=curve, title=title) for curve, title in panels.items()]
+    rows = [panels] if isinstance(panels[0], Panel) else panels
+    share = {name: words.pop(name) for name in SHARED & set(words)}
+    each = [_filled(panel, {"arms": arms} | words) for row in rows for panel in row]
+    if columns:
+        fig, axes = cells(len(each), columns, figsize, **share)
+        across = axes[0].get_gridspec().ncols
     else:
-        axes[0, 0].legend(fontsize=9.5)
-    return fig
+        fig, grid = subplots(len(rows), len(rows[0]), figsize=figsize, squeeze=False, **share)
+        axes, across = list(grid.flat), len(rows[0])
+    for place, (ax, panel) in enumerate(zip(axes, each)):
+        _draw(ax, points, panel)
+        ax.set_title(panel.title or "", **({"fontsize": 10.5} if len(each) > 1 else {}))
+        below = each[place + across] if place + across < len(each) else None
+        left = each[place - 1] if place % across else None
+        ax.set_xlabel(panel.xlabel if panel.xlabel and not (below and below.xlabel == panel.xlabel) else "")
+        ax.set_ylabel(panel.ylabel if panel.ylabel and not (left and left.ylabel == panel.ylabel) else "")
+    if (legend or ("below" if len(each) > 1 else "each")) == "below":
+        legend_below(fig)
+    elif legend != "none":
+        for ax in (ax for ax in axes if ax.get_legend_handles_labels()[1]):
+            ax.legend(fontsize=letters(ax))
+    return without_minor_ticks(fig)
 
 
-def legend_below(fig: plt.Figure, ax: plt.Axes, columns: int) -> None:
-    """One legend for all panels, of what `ax` shows."""
-    place = dict(loc="outside lower center", ncols=columns, fontsize=letters(ax))
-    fig.legend(*ax.get_legend_handles_labels(), **place)
+def styles_of(arms: Arms) -> dict[str, dict[str, Any]]:
+    """Arm -> what its line takes."""
+    named = arms if isinstance(arms, Mapping) else {arm: LABELS[arm] for arm in arms}
+    return {
+        arm: {"color": arm if arm in COLORS else "theory"}
+        | ({"label": own} if isinstance(own, str) else dict(own))
+        for arm, own in named.items()
+    }
+
+
+def _filled(panel: Panel, common: Mapping[str, Any]) -> Panel:
+    own = {each.name: getattr(panel, each.name) for each in fields(panel)}
+    return Panel(**{**common, **{name: value for name, value in own.items() if value is not None}})
+
+
+def _draw(ax: plt.Axes, points: Mapping[str, np.ndarray], panel: Panel) -> None:
+    for arm, style in styles_of(panel.arms).items():
+        if "y" not in style and panel.curve is None:
+            continue
+        y, x = style.pop("y", panel.curve), style.pop("x", panel.x)
+        values = points.get(y.format(arm)) if isinstance(y, str) else y
+        if values is None:
+            continue
+        values = np.asarray(values, dtype=float) * style.pop("times", panel.times or 1)
+        x = (
+            points[x][0]
+            if isinstance(x, str)
+            else np.arange(1, values.shape[-1] + 1)
+            if x is None
+            else np.asarray(x)
+        )
+        way = style.pop("by", panel.by or "mean")
+        marker, dash = re.fullmatch(r"([^-: ]?)(|--?|-\.|:)", style.pop("look", panel.look or "-")).groups()
+        style = {
+            "label": None,
+            "marker": marker or None,
+            "linestyle": dash or "none",
+            "markersize": 4.5,
+        } | style
+        style["color"] = COLORS.get(style["color"], style["color"])
+        WAYS["line" if values.ndim == 1 else "recorded" if values.ndim == 3 else way](ax, x, values, **style)
+    for way, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        if way in (panel.log or "") and axis.get_scale() != "log":  # shared axes keep the ticks they have
+            ax.set(**{f"{way}scale": "log"})
+    marks(ax, x=panel.marks_x, y=panel.marks_y)
+    if any(panel.marks_y or ()):
+        ax.margins(y=0.12)  # room for the words
+    for ticks, setter in ((panel.ticks, ax.set_xticks), (panel.yticks, ax.set_yticks)):
+        if ticks is not None:
+            named = ticks if isinstance(ticks, Mapping) else {place: f"{place:g}" for place in ticks}
+            setter(list(named), list(named.values()))
+    ax.set(**{name: at for name in ("xlim", "ylim") if (at := getattr(panel, name)) is not None})
+    if panel.also:
+        panel.also(ax)
+
+
+def _line(ax: plt.Axes, x: np.ndarray, values: np.ndarray, **style: Any) -> None:
+    ax.plot(x, np.atleast_2d(values).mean(axis=0), **style)
+
+
+def _seeds(
+    ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str | None = None, **style: Any
+) -> None:
+    for place, row in enumerate(values):
+        ax.plot(x, row, label=None if place else label, **style)
+
+
+def _dots(ax: plt.Axes, x: np.ndarray, values: np.ndarray, **style: Any) -> None:
+    ax.plot(np.tile(x, len(values)), values.ravel(), **style)
+
+
+def _points(ax: plt.Axes, x: np.ndarray, values: np.ndarray, **style: Any) -> None:
+    points(ax, x, values, "", **style)
+
+
+#: How seeds are drawn: their mean with its band, in logarithms, with bars, alone; each as a line, each as dots.
+WAYS: dict[str, Callable[..., None]] = {
+    "mean": band,
+    "geometric": log_band,
+    "points": _points,
+    "line": _line,
+    "seeds": _seeds,
+    "dots": _dots,
+    "recorded": line_with_band,
+}
+
+
+def legend_below(fig: plt.Figure, title: str | None = None) -> None:
+    """One legend below all panels of what any of them shows, as many entries in a row as there is room for."""
+    entries: dict[str, Any] = {}
+    for ax in fig.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    if entries:
+        size = letters(fig.axes[0])
+        room = 72 * fig.get_figwidth() / (0.55 * size * max(map(len, entries)) + 4 * size)
+        rows = -(-len(entries) // max(1, int(room)))
+        place = dict(loc="outside lower center", ncols=-(-len(entries) // rows), fontsize=size, title=title)
+        fig.legend(entries.values(), entries, **place)
 
 
 def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
@@ -67,58 +209,6 @@ def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
     for ax in fig.axes:
         ax.minorticks_off()
     return fig
-
-
-def panels(
-    curves: Curves,
-    x: Sequence[float] | Mapping[str, Sequence[float]],
-    titles: Mapping[str, str],
-    norms: Sequence[str],
-    *,
-    xlabel: str = "training step",
-    log: str = "",
-    linear: Sequence[str] = (),
-    columns: int = 3,
-    ticks: bool = False,
-    levels: Mapping[str, Mapping[str, float]] | None = None,
-    upright: Mapping[str, float] | None = None,
-    labels: Mapping[str, str] = LABELS,
-) -> plt.Figure:
-    """A panel for each measure of `titles`, a line with its band for each norm: curves["MEASURE.NORM"] over
-    x, or over x[MEASURE].
-
-    log: "x", "y" or "xy", the logarithmic axes, but for the y of the measures in `linear`; ticks: a marker
-    and a tick at each x; levels: MEASURE -> words -> y, marks across its panel; upright: words -> x, marks in
-    every panel.
-    """
-    columns = min(columns, len(titles))
-    rows = -(-len(titles) // columns)
-    size = (2.6 * columns + 0.6, 2.7 * rows + 0.6)
-    fig, axes = cells(len(titles), columns, size, sharex=True)
-    marked = dict(marker="o", markersize=4) if ticks else {}
-    for ax, (name, title) in zip(axes, titles.items()):
-        own = x[name] if isinstance(x, Mapping) else x
-        for norm in (norm for norm in norms if f"{name}.{norm}" in curves):
-            style = dict(color=COLORS[norm], label=labels[norm], **marked)
-            line_with_band(ax, own, curves[f"{name}.{norm}"], **style)
-        if levels and name in levels:
-            marks(ax, y=levels[name])
-            ax.margins(y=0.12)  # room for the words
-        marks(ax, x=upright)
-        ax.set_title(title, fontsize=10.5)
-        ax.set(xscale="log" if "x" in log else "linear")
-        ax.set(yscale="log" if "y" in log and name not in linear else "linear")
-        if ticks:
-            ax.set_xticks(own, [f"{place:g}" for place in own])
-    for ax in last_of_columns(axes):
-        ax.set_xlabel(xlabel)
-    entries: dict[str, object] = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels()):
-            entries.setdefault(label, handle)
-    place = dict(loc="outside lower center", ncols=min(len(entries), columns + 1), fontsize=letters(axes[0]))
-    fig.legend(entries.values(), entries, **place)
-    return without_minor_ticks(fig)
 
 
 def fans(
