@@ -10,7 +10,6 @@ from conftest import ROOT, bnbook
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import load_coverage
-from bookpress.site import pages
 
 HALF = {
     "where": "Verse 1",
@@ -88,17 +87,6 @@ def test_check_counts_and_reports_a_broken_list(ran):
     assert "ok  laptop/part/coin" in shown and "ok  1 errata" in shown
     assert "BAD coverage\n      coverage/song.yml: sentence Verse 1: there is no claim 'coin-unfair'" in shown
     assert "locks in" in shown, "what comes behind a fault is looked at, too"
-
-
-def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):
-    write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
-    index = ran / "book" / "index.md"
-    index.write_text(index.read_text() + "\n{{ coverage }}\n")
-    pages.stage(tmp_path / "pages", "laptop")
-    staged = {name: (tmp_path / "pages" / f"{name}.md").read_text() for name in ("index", "scoreboard")}
-    assert "\n1 of 2 judged, 1 open\n" in staged["index"]
-    assert 'id="claim-coin-fair"' in staged["scoreboard"]
-    assert "reproduced</a>" in (tmp_path / "pages" / "coverage.md").read_text()
 
 
 def test_the_books_own_lists_are_whole(monkeypatch):

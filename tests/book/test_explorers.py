@@ -5,7 +5,6 @@ One page holds them all, drawn from the committed results, opened from file://. 
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -189,56 +188,6 @@ def test_the_transform_is_the_packages(page, eps):
     np.testing.assert_allclose(behind["x"], batch_norm_backward(push, column, gamma, eps)["x"][:, 0], **EXACT)
 
 
-def test_a_gradient_along_one_or_along_x_hat_is_lost(page):
-    place = of(page, "transform")
-    place.get_by_role("button", name="start again").click()
-    push = place.get_by_label("The gradient pushes")
-    push.select_option("all")
-    assert "100 % is lost along 1" in result(page, "transform")
-    push.select_option("stretch")
-    assert "100 % along x̂" in result(page, "transform")
-    place.get_by_label("Statistics").select_option("inference")
-    assert "nothing is lost" in result(page, "transform")
-    place.get_by_label("Statistics").select_option("training")
-
-
-def test_a_shift_of_all_eight_moves_no_output_and_far_outputs_stay_in_the_picture(page):
-    place = of(page, "transform")
-    place.get_by_role("button", name="start again").click()
-    outputs = "e => e.querySelectorAll('svg')[1].getAttribute('aria-label').split('values ')[1]"
-    before = place.evaluate(outputs)
-    for _ in range(2):
-        place.get_by_role("button", name="move all eight by 2").click()
-        assert place.evaluate(outputs) == before
-    place.get_by_role("button", name="almost no spread").click()
-    place.get_by_label("Statistics").select_option("inference")
-    place.get_by_role("button", name="one far outlier").click()
-    edge = "e => { const svg = e.querySelectorAll('svg')[1], width = svg.viewBox.baseVal.width;"
-    edge += " return [...svg.querySelectorAll('circle')].every(c => c.cx.baseVal.value <= width) }"
-    assert place.evaluate(edge)
-    place.get_by_role("button", name="start again").click()
-    nothing = "e => { e.value = 0; e.dispatchEvent(new Event('input')); }"
-    place.get_by_role("slider", name="γ").evaluate(nothing)
-    assert "no gradient comes back" in result(page, "transform")
-    place.get_by_role("button", name="start again").click()
-
-
-def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(page):
-    place = of(page, "fuse")
-    place.get_by_role("button", name="the measured network").click()
-    theory = float(np.sqrt(relu_growth(64)) ** 48)
-    assert f"{round(theory, -2):,.0f} times" in result(page, "fuse")
-    assert place.locator("svg").first.locator(".dot").count() == 490  # ten networks of 49 layers
-    place.get_by_label("Skip connections").check()
-    skipped = float(np.sqrt(residual_profile(growth("relu", 64), 49)[0]))
-    assert f"{skipped:.3g} times" in result(page, "fuse")
-    place.get_by_label("Skip connections").uncheck()
-    batch = place.get_by_role("slider", name="Batch size")
-    for key in ("Home", "ArrowRight"):
-        batch.press(key)
-    assert f"{float(relu_growth(5)):.4g}" in result(page, "fuse")
-
-
 TRAINED = """([normed, shaking, depth, rate, steps]) => {
   const { generator, spirals, network, copyNetwork, noise, descend } = bnbook.formulas;
   const draw = generator(7), net = network(draw, [2, ...Array(depth).fill(5), 1]), first = copyNetwork(net);
@@ -318,20 +267,6 @@ def test_the_pages_noise_is_that_of_the_paper(page):
     assert np.abs(m - m.mean(0)).max() < 0.2 and m.mean(0).std() == pytest.approx(0.5 / 3**0.5, rel=0.05)
 
 
-def test_a_rate_that_breaks_the_plain_network_and_shaken_units_that_train(page):
-    place = of(page, "train")
-    place.get_by_role("button", name="one that breaks the plain network").click()
-    place.scroll_into_view_if_needed()
-    done = place.locator(".explorer-result", has_text="On the right side after 400 steps")
-    done.wait_for()
-    assert "Batch norm still trains where the plain network does not" in done.inner_text()
-    assert "it trains all the same" in done.inner_text()
-    place.get_by_role("button", name="a rate that suits all").click()
-    assert "being trained now" in result(page, "train")
-    done.wait_for()
-    assert "all is well without it, too" in done.inner_text()
-
-
 def test_inks_are_those_of_the_figures():
     """One colour means one thing through the whole book: light, then dark."""
     css = (ROOT / "book/_static/explorers/explorers.css").read_text(encoding="utf-8")
@@ -376,33 +311,6 @@ def test_lines_are_those_that_the_chapter_drew_and_the_readouts_fits_its_distanc
         readout = np.log10(2 * (1 + found["momentum"]) / (gammas**2 * one["readout"] + 1))
         distance = (np.array(one["boundary"]) - readout).mean()
         assert distance == pytest.approx(run[f"offset.readout.{net}.set0"].mean(), abs=1e-4)
-
-
-def test_the_printed_limit_breaks_nothing_and_the_measured_one_is_the_edge(page):
-    place = of(page, "break")
-    place.get_by_label("Network and data").select_option("conv_set0")
-    place.get_by_label("Equations").select_option("printed")
-    place.get_by_role("button", name="go to the predicted limit").click()
-    assert "works" in result(page, "break") and "too low" in result(page, "break")
-    place.get_by_role("button", name="a small γ, a large rate").click()
-    place.get_by_role("slider", name="Learning rate η").press("End")
-    assert "breaks" in result(page, "break")
-    plane = place.locator("svg").first.bounding_box()
-    before = result(page, "break")
-    page.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 150)
-    page.mouse.down()
-    page.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 200)
-    page.mouse.up()
-    assert result(page, "break") != before
-
-
-def test_the_loss_by_step_is_that_of_the_nearest_recorded_training(page):
-    place = of(page, "break")
-    place.get_by_label("Network and data").select_option("fc_set0")
-    place.get_by_role("slider", name="Learning rate η").press("End")
-    assert "4 times above the limit, explodes" in place.locator("svg").nth(2).get_attribute("aria-label")
-    place.get_by_role("slider", name="Learning rate η").press("Home")
-    assert "4 times below the limit, ends" in place.locator("svg").nth(2).get_attribute("aria-label")
 
 
 def test_quantiles_are_those_of_scipy(page):
@@ -474,27 +382,6 @@ def by_the_package(claim, test, shown, level, first):
     return holds, interval
 
 
-def test_goalposts_can_be_moved_and_put_back(page):
-    place = of(page, "goalposts")
-    place.get_by_label("Claim").select_option("noisy-nearly-matches")
-    assert "Nothing is moved yet" in result(page, "goalposts")
-    place.get_by_role("button", name="the least threshold that turns it").click()
-    turned = result(page, "goalposts")
-    assert "Yours: " in turned and ", the same" not in turned
-    place.get_by_role("button", name="as it was locked").click()
-    assert "Nothing is moved yet" in result(page, "goalposts")
-    box = place.get_by_role("checkbox").first
-    box.uncheck()
-    dropped = result(page, "goalposts")
-    box.check()
-    assert dropped != result(page, "goalposts") and place.locator("svg .hollow").count() == 0
-    place.get_by_label("Confidence").press("Home")
-    assert "80 % interval" in result(page, "goalposts")
-    plane = place.locator("svg").first.bounding_box()
-    page.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 40)
-    assert "Yours" in result(page, "goalposts")
-
-
 def test_every_part_of_every_claim_is_drawn_and_turned_or_said_not_to_turn(page):
     """Each draws finite numbers; its threshold, moved by the button, turns its answer, but not a hair before;
     and what it was is put back."""
@@ -536,68 +423,6 @@ def test_every_part_of_every_claim_is_drawn_and_turned_or_said_not_to_turn(page)
     assert not found, f"{len(found)}: {found[:10]}"
 
 
-def test_a_network_with_more_looks_is_scrubbed_to_its_end(opened, tmp_path, shown):
-    """The second network has twice the looks of the first; a finger on the picture stops what plays."""
-    page_file = written(tmp_path, shown)
-    data = tmp_path / "_static/explorers/data/landscape.js"
-    (first, *_) = json.loads(data.read_text().removeprefix("bnbook.data.landscape = ").removesuffix(";\n"))
-    longer = {key: first[key] * 2 for key in ("steps",)} | {
-        "arms": {name: {key: rows * 2 for key, rows in arm.items()} for name, arm in first["arms"].items()}
-    }
-    longer["steps"] = list(range(len(longer["steps"])))
-    both = [first, first | longer | {"title": "twice as long", "seeds": 1}]
-    data.write_text(f"bnbook.data.landscape = {json.dumps(both)};\n")
-    said, twice = [], opened.browser.new_page()
-    twice.on("pageerror", lambda error: said.append(str(error)))
-    twice.goto(page_file.as_uri())
-    twice.evaluate("() => bnbook.ready")
-    place = of(twice, "landscape")
-    place.get_by_role("combobox").select_option("1")
-    place.get_by_role("slider", name="Training step").press("End")
-    last = len(longer["steps"]) - 1
-    end = result(twice, "landscape")
-    assert f"At step {last} " in end and "one training each" in end
-    place.get_by_role("slider", name="Training step").press("Home")
-    place.get_by_role("button", name="play").click()
-    plane = place.locator("svg").first.bounding_box()
-    twice.mouse.click(plane["x"] + 52, plane["y"] + 100)
-    assert place.get_by_role("button", name="play").is_visible(), "a finger on the picture stops it"
-    twice.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 100, button="right")
-    # Where it stands is said when the play has come to rest; another button of the mouse is the browser's.
-    place.locator(".explorer-result", has_text="At step 0 ").wait_for(timeout=10_000)
-    twice.close()
-    assert not said, said
-
-
-def test_the_landscape_is_scrubbed_by_slider_button_and_picture(page):
-    place = of(page, "landscape")
-    slider = place.get_by_role("slider", name="Training step")
-    slider.press("Home")
-    start = result(page, "landscape")
-    assert "At step 0 " in start and "times as wide with batch norm" in start
-    place.get_by_role("button", name="where batch norm is ahead most").click()
-    assert "times as wide without batch norm" in result(page, "landscape")
-    plane = place.locator("svg").first.bounding_box()
-    page.mouse.click(plane["x"] + 52, plane["y"] + 100)
-    assert result(page, "landscape") == start
-    place.get_by_role("button", name="the next look").click()
-    after = result(page, "landscape")
-    assert after != start
-    place.get_by_role("button", name="play").click()
-    page.wait_for_timeout(700)
-    place.get_by_role("button", name="stop").click()
-    assert result(page, "landscape") not in (start, after)
-
-
-def test_nothing_plays_where_motion_is_reduced(opened):
-    context = opened.browser.new_context(reduced_motion="reduce")
-    calm = context.new_page()
-    calm.goto(opened.address)
-    calm.evaluate("() => bnbook.ready")
-    assert not of(calm, "landscape").get_by_role("button", name="play").is_visible()
-    context.close()
-
-
 def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
     names = []
@@ -621,23 +446,3 @@ def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monk
     assert (rung["seeds"], rung["steps"], rung["lengths"]) == (2, [7.0], [0.1, 1.0, 16.0])
     assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}
     assert landscape(prose.Pages({"santurkar/scale": SimpleNamespace(results=Results({}))}, [])) is None
-
-
-def test_the_ladders_smoke_run_gives_its_rungs(built_site):
-    text = (built_site / "html/_static/explorers/data/landscape.js").read_text(encoding="utf-8")
-    rows = json.loads(text.removeprefix("bnbook.data.landscape = ").removesuffix(";\n"))
-    assert len(rows) >= 4 and len({row["title"] for row in rows}) == len(rows)
-    assert all(len(row["arms"]["none"]["along"]) == len(row["steps"]) for row in rows)
-
-
-def test_a_finger_on_the_picture_moves_what_the_slider_moves(opened):
-    context = opened.browser.new_context(has_touch=True, viewport={"width": 390, "height": 900})
-    phone = context.new_page()
-    phone.goto(opened.address)
-    phone.evaluate("() => bnbook.ready")
-    slider = of(phone, "landscape").get_by_role("slider", name="Training step")
-    plane = of(phone, "landscape").locator("svg").first
-    plane.scroll_into_view_if_needed()
-    plane.tap(position={"x": 300, "y": 100})
-    assert slider.input_value() != "0"
-    context.close()

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -70,22 +68,6 @@ def test_a_name_that_is_wrong_is_seen(cells, fault, tmp_path) -> None:
     assert (found == []) if fault is None else (f" {fault}" in found[0])
 
 
-def test_the_commit_hook_formats_and_lints(tmp_path) -> None:
-    for name in (".pre-commit-config.yaml", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "a.py").write_text("x  =  y\n")
-    places = os.environ | {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
-    places["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-
-    def run(*words: str) -> str:
-        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=places).stdout
-
-    run("git", "init", "-q"), run("git", "add", ".")
-    said = run(sys.executable, "-m", "pre_commit", "run", "--all-files")
-    assert (tmp_path / "a.py").read_text() == "x = y\n"
-    assert "files were modified by this hook" in said and "F821" in said
-
-
 def test_the_page_of_public_names_has_names_that_there_are():
     page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
     listed = re.findall(r"^from (bnbook\S*) import (.+)$", page, flags=re.M)
@@ -106,11 +88,3 @@ def test_a_chapter_checks_its_parameters_before_it_uses_one():
                 used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         late |= {chapter.name} if used & set(chapter.defaults) else set()
     assert late == set()
-
-
-def test_no_entry_of_the_bibliography_stands_twice():
-    """Sphinx warns of one, and a warning ends the build."""
-    keys = re.findall(
-        r"^@\w+\{([^,]+),", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M
-    )
-    assert len(keys) > 40 and len(keys) == len(set(keys))

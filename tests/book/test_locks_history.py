@@ -104,40 +104,6 @@ def test_a_history_in_which_it_did_anything_else_is_refused(repository, text, wr
     assert "the working copy" in shrunk(repository)[0]
 
 
-def test_branches_are_merged_by_keeping_the_lines_of_both(repository):
-    (repository / ".gitattributes").write_text((ROOT / ".gitattributes").read_text())
-    commit(repository, "a\nb\n")
-    git(repository, "checkout", "-qb", "other")
-    commit(repository, "a\nb\nother\n")
-    git(repository, "checkout", "-q", "main")
-    commit(repository, "a\nb\nmine\n")
-    assert git(repository, "merge", "-q", "--no-edit", "other").returncode == 0
-    assert (repository / FILE).read_text() == "a\nb\nmine\nother\n"
-    assert shrunk(repository)[0] == []
-
-
-@pytest.mark.parametrize(
-    ("merged", "wrong"),
-    [
-        (["p", "q", "p1", "q1"], 0),
-        (["p", "q", "q1", "p1"], 0),  # of two chapters, in either order
-        (["q1", "p", "q", "p1"], 1),  # before what both had
-    ],
-)
-def test_a_merge_goes_on_from_one_parent_chapter_by_chapter(repository, merged, wrong):
-    line = {name: f'{{"chapter":"{name[0]}/x","n":"{name}"}}' for name in ("p", "q", "p1", "q1")}
-    text = lambda names: "".join(f"{line[name]}\n" for name in names)
-    commit(repository, text("pq"))
-    git(repository, "checkout", "-qb", "other")
-    commit(repository, text(["p", "q", "q1"]))
-    git(repository, "checkout", "-q", "main")
-    commit(repository, text(["p", "q", "p1"]))
-    before = len(shrunk(repository)[0])
-    git(repository, "merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "other")
-    commit(repository, text(merged))
-    assert len(shrunk(repository)[0]) - before == wrong
-
-
 def test_a_shallow_clone_is_compared_as_far_as_it_reaches(repository):
     commit(repository, "a\n")
     commit(repository, "a\nb\n")

@@ -6,7 +6,6 @@ import ast
 import importlib.metadata
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -89,39 +88,11 @@ def test_torch_and_torchvision_are_of_one_build():
     )  # absent beside another build's torch
 
 
-def test_the_site_is_built_with_the_first_jupyter_book():
-    book = next(wanted for wanted in declared() if wanted.name == "jupyter-book")
-    assert not book.specifier.contains("2.0.0") and not book.specifier.contains("2.1")
-
-
 def test_what_is_installed_is_what_is_locked():
     versions = locked(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
     for name in (canonicalize_name(wanted.name) for wanted in declared()):
         installed = Version(importlib.metadata.version(name)).public  # without "+cpu"
         assert installed == str(versions[name]), f"{name} {installed} is installed; run make install"
-
-
-def test_environment_yml_agrees():
-    content = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    conda = [entry for entry in content["dependencies"] if isinstance(entry, str)]
-    (pip,) = [entry["pip"] for entry in content["dependencies"] if isinstance(entry, dict)]
-    assert sorted(re.split(r"[=<> ]", entry)[0] for entry in conda) == ["pip", "python"]
-    python = next(entry for entry in conda if entry.startswith("python")).removeprefix("python=")
-    assert python in PYTHONS
-    assert pip == ["-r requirements.lock", "-e ."]
-
-
-def test_binder_installs_the_lock_with_a_small_torch():
-    folder = ROOT / "binder"
-    own, conda = (yaml.safe_load((each / "environment.yml").read_text("utf-8")) for each in (ROOT, folder))
-    assert conda["dependencies"] == [each for each in own["dependencies"] if isinstance(each, str)]
-    script = folder / "postBuild"
-    assert script.stat().st_mode & 0o111 or sys.platform == "win32", "Binder runs it"
-    steps = [
-        shlex.split(line) for line in script.read_text("utf-8").splitlines() if line.startswith("python")
-    ]
-    assert steps[1][-4:] == ["--torch-backend", "cpu", "-r", "requirements.lock"]
-    assert steps[-1] == ["python", "-m", "bookpress.pipeline.handout", "lab"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
@@ -210,12 +181,6 @@ def test_parts_are_imported_without_what_they_do_not_need():
     assert done.stdout.split() == ["[]"] * len(LIGHT)
 
 
-def test_the_pipeline_starts_without_a_grammar_that_no_notebook_needs():
-    program = "import sys, bookpress.pipeline.execution, papermill, jupytext; print('lark' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
 # ---- workflows and the rest ----
 
 
@@ -243,13 +208,6 @@ def test_workflows_pass_the_linter():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_ci_runs_the_test_command_of_the_readme():
-    script = ROOT / ".ci" / "run"
-    assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
-    assert script.stat().st_mode & 0o111 or sys.platform == "win32"
-    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_citation_is_of_the_one_place_that_names_authors_version_and_day(monkeypatch):
     monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -262,12 +220,6 @@ def test_the_citation_is_of_the_one_place_that_names_authors_version_and_day(mon
     assert ("repository-code" in citation) == bool(told["repository"]["url"]), "an address is not made up"
     assert ("url" in citation) == bool(told["html"]["baseurl"])
     assert set(citation["license"]) == {"MIT", "CC-BY-4.0"} and PROJECT["license"] == "MIT"
-
-
-def test_the_source_distribution_has_both_licences_and_no_tests():
-    assert PROJECT["license-files"] == ["LICENSE", "LICENSE-text"]
-    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
-    assert {"prune tests", "prune benchmarks"} < set((ROOT / "MANIFEST.in").read_text("utf-8").splitlines())
 
 
 def test_no_committed_text_names_a_home_folder():

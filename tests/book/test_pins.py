@@ -35,18 +35,6 @@ from bookpress.claims import load_instruments
 from bookpress.pipeline import chapters
 
 GUESS = math.log(10)
-#: Which work on no grid of their own: one number of one network, a mean of accuracies, a fit.
-WITHOUT = {
-    "gradient-norm", "training-speed", "end-accuracy", "test-accuracy", "unit-shape", "noise-draws", "diverged",
-    "linear-correlation", "order-parameters", "lambda-max", "lambda-max-batch", "lambda-max-constant",
-    "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
-    "hessian-top", "curvature-along",
-    "two-modes", "answered-by", "added-up", "slips",
-    "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
-    "branch-share", "silent-branches", "best-of-rates", "above-no-blocks", "far-in-sums", "half-of-the-gain",
-    "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
-    "usable-rate", "own-batch", "readout-curvature", "without-biases", "few-images", "own-best-rate", "library-answers", "tool-answers",
-}  # fmt: skip
 
 
 @cache
@@ -266,19 +254,3 @@ def test_a_value_that_hangs_on_the_grid_alone_stands_in_the_instruments_paragrap
         assert pin.measure(pin.other) != pytest.approx(pin.value, abs=1e-9), "the grid alone decides it"
     (own,) = [one for one in load_instruments() if one.id == pin.instrument]
     assert pin.said in own.own
-
-
-def test_every_instrument_was_looked_at():
-    known = {one.id for one in load_instruments()}
-    looked = {pin.instrument for pin in PINS}
-    assert known == looked | WITHOUT and not looked & WITHOUT
-
-
-def test_the_grids_are_those_that_were_used():
-    assert of("santurkar/landscape", "lengths") == VGG
-    assert of("santurkar/landscape", "random_lengths") == [0.5, 2, 4]
-    schedule = (of("santurkar/landscape", name) for name in ("steps", "probe_every", "early_probes"))
-    assert probe_schedule(*schedule) == PROBES
-    assert of("santurkar/training", "start_steps") == STARTS == 300
-    assert of("santurkar/scale", "long_steps", "overnight") == 15000
-    assert of("mean-field/learning-rate", "map_rates") == 7 and of("mean-field/readout", "steps") == 120

@@ -143,22 +143,7 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
     assert (found["margins"], found["turned"]) == ("2", "1")
 
 
-@pytest.mark.parametrize("late", ["", "test changed after its data"])
-def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
-    test = dict(asks="mean > 0", values=[1.0], test={"kind": "difference"}, interval=None, p=0.5, sign_p=0.5)
-    row = dict(id=rules.EXAMPLE, exploratory=late, verdict="open")
-    said = rules.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
-    assert ("fixed beforehand" in said) == (not late) and late in said
-
-
 def test_a_blank_that_nothing_fills_is_one_line():
     with pytest.raises(BnbookError, match="here:nonsense .* nothing fills it; known: power"):
         filled("{{ here:nonsense }}", prose.Pages({}, []))
     assert "1. " not in filled("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
-
-
-def test_the_spreads_of_the_data_are_theirs():
-    """Of t with three degrees of freedom 3, of beta(4½, ½) 4.5 · 0.5 / (25 · 6) = 0.015."""
-
-    spreads = {"normal": 1.0, "heavy tails": 3**0.5, "shares near 1": 0.015**0.5}
-    assert pytest.approx(spreads) == rules.DATA_SPREAD

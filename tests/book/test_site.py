@@ -13,7 +13,6 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bnbook.chapters import scale
 from bookpress import paths
 from bookpress.claims import count_sentences, load_claims, load_coverage
 from bookpress.claims.words import spelled
@@ -100,35 +99,6 @@ def test_sentences_state_the_verdicts_of_the_book_and_a_smoke_run_speaks_beside_
     assert linked <= marked
 
 
-def test_what_a_smoke_run_decides_otherwise_stands_beside_the_sentence(built_site):
-    beside = []
-    for page in CHAPTERS:
-        beside += re.findall(
-            r"⚠ this run: ([a-z ]+)</strong>", (built_site / "html" / f"{page}.html").read_text("utf-8")
-        )
-    assert "open" not in beside and "not tested" not in beside
-
-
-def test_the_front_page_is_read_in_a_hundred_seconds(built_site):
-    words = front_words((built_site / "html" / "index.html").read_text(encoding="utf-8"))
-    assert 250 < len(words) <= 400, "at 240 words a minute"
-
-
-def front_words(page: str) -> list[str]:
-    """What is read from top to bottom: not the labels of pictures and squares, nor tables and the list of
-    sources."""
-    article = page.partition("<article")[2].partition("</article>")[0].partition('<section id="sources"')[0]
-    for labels in (
-        r"<svg.*?</svg>",
-        r'<div class="waffle" .*?waffle-legend.*?</ul></div>',
-        r"<details>.*?</details>",
-        r"<table.*?</table>",
-    ):
-        article = re.sub(labels, " ", article, flags=re.S)
-    article = re.sub(r'<a class="(?:headerlink|way)".*?</a>', " ", article, flags=re.S)
-    return re.findall(r"\w[\w.,%’'-]*", html.unescape(re.sub(r"<[^>]+>", " ", f"<{article}>")))
-
-
 def test_the_scoreboard_lists_every_claim(built_site):
     shown = words(built_site / "html" / "scoreboard.html")
     page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
@@ -197,29 +167,6 @@ def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter
     assert "Numbers on this page: smoke profile" in stamp and made["provenance"]["date"] in stamp
 
 
-def test_no_page_relies_on_glue():
-    """Trap 4 and 2: glued figures do not cross pages, and glued numbers outlive the chapter that made
-    them."""
-    pages = [*(ROOT / "book").rglob("*.md")]
-    assert pages and [page.name for page in pages if "glue" in page.read_text(encoding="utf-8")] == []
-
-
-def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
-    chapter = chapters.read(
-        ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
-    )
-    paper = chapter.profiles["paper"]
-    given = [paper[name] for name in ("seeds", "width", "inputs")]
-    rest = [paper[name] for name in ("width_seeds", "batches", "many_inputs", "deep_layers", "deep_width")]
-    assert f"paper_widths = {paper['widths']}" in chapter.text
-    transform = chapters.read(ROOT / "book" / "batch-norm" / "transform.md", "batch-norm/transform")
-    values = [transform.profiles["paper"][name] for name in ("seeds", "units", "values", "batches")]
-    assert f"operations({', '.join(map(str, values))}, batch_sizes)" in transform.text
-    assert (
-        f"papers = ({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
-    )
-
-
 def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
     page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
     shown = words(built_site / "html" / "scoreboard.html")
@@ -241,44 +188,3 @@ def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
     missing = {chapter for chapter in CHAPTERS if f"laptop/{chapter}" not in problems}
     assert missing <= UNDER_WAY, "every chapter has a published laptop run"
     assert missing >= UNDER_WAY, "it has one now: take its name out"
-
-
-ALL = ("none", "batch", "noisy")
-#: Recorded of all arms and asked of some.
-ONE_OF_A_KIND = {"loss_range_late.batch"}
-ONE_OF_A_KIND |= {f"removed_{name}.none" for name in ("along_one", "along_values", "growth")}
-
-
-def without_rung(name):
-    return ".".join(name.split(".")[:1] + name.split(".")[2:])
-
-
-def recorded(site):
-    """Names without their rung, of the arms that a smoke run has and of the others what is asked of them."""
-    names = results(site, "santurkar/scale")["results"]
-    found = {without_rung(name) for name in names if not name.startswith("hours")}
-    return found | {f"{name}.{norm}" for norm, names in scale.ASKED.items() for name in names}
-
-
-def drawn():
-    """Names that the figures of the ladder compare."""
-    found = {f"accuracy_path.{arm}" for arm in ALL} | {f"slopes.{arm}" for arm in ("none", "batch")}
-    for draw in scale.FIGURES.values():
-        for effects in getattr(draw, "keywords", {}).get("panels", {}).values():
-            for effect in effects.values():
-                found |= {without_rung(name) for name in (effect.a, effect.b) if name}
-    return found
-
-
-def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_else(built_site):
-    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
-    (chapter,), there = chapters.select(["santurkar/scale"]), recorded(built_site)
-    claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
-    rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
-    asked = {name for claim in claims for name in claim.result_names()}
-    for name in asked:
-        assert name.split(".")[1] in rungs, name
-    asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
-    asked = {without_rung(name) for name in asked}
-    assert asked <= there
-    assert there <= asked | drawn() | ONE_OF_A_KIND

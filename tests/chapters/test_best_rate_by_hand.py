@@ -7,7 +7,6 @@ import page_cells
 import pytest
 
 from bnbook import runs
-from bnbook.chapters.best_rate import GROUPS, arms, grid
 
 PAGE = "santurkar/best-rate"
 GRID = [0.05, 0.1, 0.2]
@@ -127,25 +126,3 @@ def test_steps_to_match_are_a_loop_that_looks_for_the_plain_networks_best(ran):
         top = max(means[0])
         needed = [next((t + window for t, m in enumerate(each) if m >= top), np.inf) for each in means]
         assert [recorded["steps_to_match.plain"][row], recorded["steps_to_match.batch"][row]] == needed
-
-
-def test_every_arm_differs_from_its_neighbour_in_what_its_name_says():
-    names = "data width batch_size steps evaluate_every train_examples test_examples warm_up clip rates adamw_rates"
-    from bookpress.pipeline import chapters
-
-    (chapter,) = chapters.select([PAGE])
-    settings = {name: chapter.parameters("laptop")[name] for name in names.split()}
-    made = arms(settings)
-    assert set(made) == {name for group in GROUPS.values() for name in group}
-    assert len(set(made.values())) == len(made) == 16
-    for name, arm in made.items():
-        assert (arm.norm != "none") == (name.split("_")[0] not in ("none", "he", "clip")), name
-        assert arm.lengths_kept == (name == "put_back") and (arm.clip > 0) == (name == "clip")
-        assert (arm.warm_up == 200) == name.startswith("he") and arm.augment == name.endswith("cropped")
-        assert (arm.momentum, arm.optimizer) == (
-            0.9 if name.endswith("momentum") else 0.0,
-            "adamw" if name.endswith("adamw") else "sgd",
-        )
-    assert grid(made["batch_momentum"], settings) == pytest.approx([r / 10 for r in settings["rates"]])
-    assert grid(made["he_adamw"], settings) == settings["adamw_rates"] != settings["rates"]
-    assert len(settings["rates"]) == len(settings["adamw_rates"]) == 6

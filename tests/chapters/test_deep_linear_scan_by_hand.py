@@ -90,22 +90,6 @@ def test_lines_over_the_rates(runs):
     np.testing.assert_allclose(places["left.batch"], [[0.5, 1, 0.1]] * 2)
 
 
-def test_losses_are_drawn_at_every_step_at_a_geometric_mean(runs):
-    points = deep_linear.loss_points(runs, {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})
-    assert points["step"].tolist() == [[0.7, 100]]  # where the axis is logarithmic no step is 0
-    np.testing.assert_allclose(points["paper.none"][0, 1], [1, math.sqrt(0.196)])
-    np.testing.assert_allclose(points["best.none"][0, 1], [1, math.sqrt(0.3)])
-    np.testing.assert_allclose(points["best.l2"][0, 1], [1, 0.3])
-    dense = member((0.5, 0.5))
-    x = np.arange(10_001.0)
-    dense.run.update(loss=np.ones((2, x.size)), loss_step=np.tile(x, (2, 1)))
-    many = deep_linear.loss_points(dict.fromkeys(runs, dense), {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})[
-        "step"
-    ][0]
-    even = 0.7 * (10_000 / 0.7) ** (np.arange(110) / 109)  # of 110 even in the logarithm, the steps behind
-    assert many.tolist() == sorted({0.7 if at <= 0.7 else float(math.ceil(at - 1e-6)) for at in even})
-
-
 def test_effects_are_left_out_where_most_of_those_with_it_diverged():
     found = {
         f"{name}.{tag}.{norm}": np.full(2, 1.0)
@@ -140,39 +124,3 @@ def test_what_a_depth_makes_is_a_geometric_mean_and_two_medians():
     np.testing.assert_allclose(points["final_loss.lr1e_06.none"], [[0.1, 0.2, 1.0]])
     for name in ("cosine", "edge"):
         assert points[f"{name}.lr1e_06.batch"].tolist() == [[0.1, 0.2, 0.5]]
-
-
-SIZE = dict(steps=10, depth=3, examples=30)
-#: What every rate of the scan has, for the map of verdicts.
-SCANNED = {*deep_linear.UNIT, *deep_linear.UNIT_TESTED, "correlation", "diverged"}
-#: Of an arm, the measures that the page or a claim names.
-SHOWN = {
-    "lr1e_06.none": SCANNED,
-    "lr1e_07.batch": SCANNED,
-    "lr1e_09.none": {"final_loss", "diverged"},
-    "lr1e_05.none": SCANNED,
-    "lr1e_06.none.normal": {"final_loss", "diverged"},
-    "lr1e_06.batch.last": {"final_loss", "diverged", "cosine"},
-    "lr1e_06.none.depth2": set(),
-    "lr1e_07.unit.batch": {*deep_linear.UNIT},
-    "lr1e_06.unit.none": {*deep_linear.UNIT, *deep_linear.UNIT_TESTED},
-}
-
-
-def test_the_arms_are_named_as_their_results_and_some_are_shown():
-    arms = deep_linear.scan(RATES, **SIZE) | deep_linear.others([1e-6], [2], **SIZE)
-    assert deep_linear.at_paper(**SIZE).items() <= arms.items()
-    arms |= deep_linear.coarse([1e-6], **SIZE) | deep_linear.unit_target([1e-7, 1e-6], **SIZE)
-    assert {arms[f"{tag}.batch"].learning_rate for tag in TAGS} == set(RATES)
-    assert arms["lr1e_06.batch.last"].normalize_last and not arms["lr1e_06.batch.fixed"].affine
-    assert {arms[f"lr1e_06.{norm}.normal"].init for norm in ("none", "batch")} == {"glorot-normal"}
-    assert {arms[f"lr1e_06.{norm}"].norm for norm in ("l1", "linf")} == {"l1", "linf"}
-    assert arms["lr1e_06.none.depth2"].depth == 2 and arms["lr1e_09.none"].probe_steps == ()
-    assert arms["lr1e_07.unit.batch"].target_std ** 2 == pytest.approx(0.1)
-    measures = SHOWN["lr1e_06.none"]
-    shown = deep_linear.shown(
-        {f"{measure}.{arm}": 0 for arm in arms for measure in measures} | {"best_rate.none": 0}
-    )
-    assert "best_rate.none" in shown
-    for arm, named in SHOWN.items():
-        assert {measure for measure in measures if f"{measure}.{arm}" in shown} == named, arm

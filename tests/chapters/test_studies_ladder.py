@@ -57,10 +57,3 @@ def test_the_rungs():
         assert list(vgg.rung_seeds(name, 100, 700, 2)) == [700, 701]
     for name, rung in vgg.RUNGS.items():
         assert not rung.of or vgg.RUNGS[rung.of].width == rung.width and name != rung.of
-
-
-def test_from_how_many_seeds_each_rung_is_trained():
-    seeds = dict(w1_16=10, w1_8=5, w1_4=5, w1_2=4, w1=3, w1_noisy=3, full=3, full_first=1)
-    seeds |= dict.fromkeys(("long", "long_others", "long_fast", "long_cropped"), 5)
-    seeds |= dict.fromkeys(("long_w1_8", "long_w1_16"), 5)
-    assert {name: rung.seeds for name, rung in vgg.RUNGS.items()} == seeds

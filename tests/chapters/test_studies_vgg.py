@@ -9,7 +9,6 @@ import pytest
 from page_cells import functions
 
 from bnbook.chapters import vgg
-from bnbook.probes.places import PLACES
 from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
 
@@ -77,22 +76,6 @@ def test_the_share_of_the_steps_and_from_when_on():
     found = vgg.curves_compared(one, {"x": np.ones((3, 4))}, ("x",), run)
     np.testing.assert_allclose(found["share.x"], [0.9, 0.7, 6 / 7])
     np.testing.assert_allclose(found["from.x"], [2, np.inf, 2])
-
-
-def test_moments_are_named_by_way_moment_and_place():
-    change = np.zeros((2, 4, 10, 3, 2))
-    change[..., PLACES.index("next_input"), 1] = 5.0
-    change[:, :, 4, PLACES.index("before_nonlinearity"), 0] = 3.0  # convolution 5, one of three
-    run = {"update_change": change, "batch_change": change, "checkpoint_change": change[:, :2]}
-    run["probe_step"] = np.repeat(P, 2, axis=0)
-    found = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=vgg.MOVES)
-    for way in vgg.MOVES:
-        np.testing.assert_allclose(found[f"{way}_variance_next_input"], 5)
-        np.testing.assert_allclose(found[f"{way}_mean_before_nonlinearity"], 1)
-        np.testing.assert_allclose(found[f"{way}_variance_next_input_log"], np.log(5))
-    some = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=("batch",))
-    assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
-    assert set(vgg.WORDS) == set(PLACES)
 
 
 def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises():

@@ -8,13 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgba
 
 from bnbook.chapters import lipschitz, minima, smoothness, theorems
 from bnbook.chapters.minima import three_points
-from bnbook.chapters.theorems import EDGES, FIRST, Trials, batch_norm, draw_margins, exact, normalize, project
+from bnbook.chapters.theorems import Trials, batch_norm, draw_margins, exact, normalize, project
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS
 
 
 def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
@@ -22,30 +20,6 @@ def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
     unit = theorems.Unit(np.zeros(1), 1.0, 1)
     for c, holds in ((safe * 1.001, True), (safe * 0.999, False)):
         assert (lipschitz.sharp_32(1.0, c, unit) <= lipschitz.theorem_32(1.0, c, unit)) == holds
-
-
-def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
-    bins = len(EDGES) - 1
-    counts = np.zeros((2, bins))  # two seeds
-    counts[0, [3, FIRST, bins - 1]] = 4, 2, 16
-    counts[1, FIRST - 1] = 2
-    results = {"curve.margins.one": counts, "curve.margins.two": counts}
-    fig = draw_margins(results, {"one": ("", "printed"), "two": ("", "corrected")})
-    for row, form in ((1, "printed"), (0, "corrected")):  # the first row stands above
-        wrong, good = (patch.get_data() for patch in fig.axes[0].patches[2 * row : 2 * row + 2])
-        inks = [patch.get_facecolor() for patch in fig.axes[0].patches[2 * row : 2 * row + 2]]
-        assert inks == [to_rgba(COLORS["wrong"]), to_rgba(COLORS[form])]
-        # The bins on both sides of no violation are one: 2 of its 4 are violations.
-        for outline, places, roots in (
-            (wrong, [3, FIRST - 1], [2, 1]),
-            (good, [FIRST - 1, bins - 2], [1, 4]),
-        ):
-            drawn = np.flatnonzero(np.isfinite(outline.values))
-            assert drawn.tolist() == places
-            heights = (outline.values - outline.baseline)[drawn]
-            np.testing.assert_allclose(heights, 0.8 * np.array(roots) / 4)
-            assert len(outline.edges) == bins
-        assert wrong.baseline[3] == row and good.baseline[FIRST - 1] == wrong.values[FIRST - 1]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import page_cells
 import pytest
 
-from bnbook.chapters import noisy_batch_norm, training, vgg
+from bnbook.chapters import training, vgg
 from bnbook.probes.activations import EDGES
 
 NAN = math.nan
@@ -72,11 +72,3 @@ def test_matched_is_where_the_plain_arm_s_best_mean_is_reached():
     normed = np.array([[0.1, 0.74, 0.2, 0.5, 0.9, 0.9], [0.0, 0.0, 0.0, 0.0, 0.5, 0.5]])
     found = page_cells.functions("santurkar/training")["matched"](plain, normed, 2)
     assert [each.tolist() for each in found] == [[4, 2], [2, np.inf]]
-
-
-def test_the_noise_s_strengths_and_readings():
-    noisy = noisy_batch_norm
-    assert [noisy.tag(x) for x in (*noisy.STRONG, *noisy.WEAK)] == ["x2", "x4", "x0_1", "x0_3"]
-    assert noisy.stronger(0.1) == pytest.approx(dict(n_mu=0.05, r_mu=0.01, r_sigma=0.01, n_sigma=1.025))
-    layer, variance = {"per": "layer"}, {"spread": "variance"}
-    assert {"layer": layer, "variance": variance, "layer_variance": layer | variance} == noisy.READINGS

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import socket
-import sys
 import time
 import urllib.error
 
@@ -198,15 +197,6 @@ def test_wrong_image_size_is_named(folder, tmp_path):
     refused("mnist", tmp_path, ".png is 8 x 8 pixels", "expected 28 x 28")
 
 
-def test_another_jpeg_decoder_is_blamed_for_another_hash(folder, tmp_path, monkeypatch):
-    root = tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
-    first, second = sorted((root / "test" / "cat").iterdir())[0], sorted((root / "test" / "dog").iterdir())[0]
-    first.write_bytes(second.read_bytes())
-    assert "libjpeg" not in refused("cifar10-jpeg75", tmp_path, "altered")
-    monkeypatch.setattr("PIL.features.check_feature", lambda name: False)
-    refused("cifar10-jpeg75", tmp_path, "Pillow built with libjpeg-turbo")
-
-
 def test_cache_is_used_until_the_source_changes(folder, tmp_path, monkeypatch):
     raw = tiny_data.write_idx(folder, MNIST)
     first = data.load("mnist")
@@ -254,30 +244,6 @@ def test_full_disk_leaves_nothing_and_a_file_may_stand_where_the_cache_goes(fold
     shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_text("in the way")
     refused("mnist", tmp_path, "cannot write", "BNBOOK_CACHE")
-
-
-def test_cache_folder_is_the_platforms_own_but_for_bnbook_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path / "elsewhere"))
-    assert cache.cache_folder() == tmp_path / "elsewhere"
-    monkeypatch.delenv("BNBOOK_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    if sys.platform == "linux":
-        assert cache.cache_folder() == tmp_path / "xdg" / "bnbook"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert cache.cache_folder() == tmp_path / ".cache" / "bnbook"
-    assert "bnbook" in cache.cache_folder().parts
-
-
-def test_whereabouts_reads_nothing(folder, tmp_path, monkeypatch):
-    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
-    assert data.whereabouts("cifar10-auto") == f"cifar10-jpeg75: {folder / 'cifar10-jpeg75'}"
-    assert data.whereabouts("digits-standin") == "comes with bnbook"
-    with pytest.raises(BnbookError, match="mnist is not in"):
-        data.whereabouts("mnist")
-    monkeypatch.delenv("BNBOOK_DATA")
-    assert data.whereabouts("cifar10-auto") == "cifar10: download"
-    assert tiny_data.cached_files(tmp_path) == []
 
 
 def test_prepare_fills_the_cache_and_records_nothing(folder, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.small_networks import (
     PhaseArm,
+    bisect,
     full_batch,
     linear_growth,
     train_hidden,
@@ -263,3 +264,26 @@ def test_an_explosion_is_a_loss_above_the_limit_also_at_the_last_step(monkeypatc
     monkeypatch.setattr(descent, "EXPLOSION", 1.0)  # as large as the first is not above it
     found = train_stack([(replace(wild, steps=1), 0)], dataset, dtype=torch.float64)
     assert np.isinf(found["exploded_step"][0])
+
+
+def test_training_works_by_the_mean_of_its_last_tenth():
+    assert not works(np.array([[1.0] * 18 + [3.0, 0.5]])).any()  # 1.75, whatever the very last is
+    assert works(np.array([[1.0] * 18 + [3.0, 0.5]]), threshold=2.0).all()
+    assert works(np.array([[2.0] + [9.0] * 17 + [3.0, 0.5]])).all()
+    assert not works(np.array([[1.0] * 20])).any()  # as large is not below
+    assert [bool(works(np.array([1.0, last]))) for last in (0.9, np.nan, -np.inf)] == [True, False, False]
+    assert works(np.array([1.0] * 28 + [0.5, 0.5])) and not works(np.array([1.0] * 27 + [3.0, 0.1, 0.1]))
+    assert works(np.array([1.0] * 89 + [9.0] + [0.9] * 10))  # the step before the last ten does not count
+    assert not works(np.array([1.0] * 90 + [2.0] + [0.9] * 9))  # the first of them does: 10.1 / 10
+
+
+def test_a_boundary_by_hand():
+    """Works below 0.3: 0 to 1 halves to ½, ¼, ⅜; a bracket of the wrong side moves by its own width first."""
+    below, above = bisect(lambda rates: rates < 0.3, [0.0], [1.0], 3)
+    assert (below, above) == ([0.25], [0.375])
+    for low, high in ((2.0, 3.0), (-3.0, -2.0)):
+        asked = []
+        below, above = bisect(lambda rates: asked.append(rates[0]) or rates < 0.3, [low], [high], 1)
+        assert below < 0.3 <= above and above - below == 0.5 and asked[0] == low
+    below, above = bisect(lambda rates: rates < 0.3, [0.0, 2.0], [1.0, 3.0], 0)
+    assert below.tolist() == [0, 0] and above.tolist() == [1, 1] or above.tolist() == [1, 2]

@@ -12,24 +12,12 @@ from bnbook.curves import guessing, moving_mean, started, steps_to_reach
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.network import Parameters
-from bnbook.small_networks import bisect, works
 
 NAN, INF = math.nan, math.inf
 TINY = dict(depth=3, width=3, examples=8, steps=6, learning_rate=1e-3)
 
 
 # Curves
-
-
-def test_training_works_by_the_mean_of_its_last_tenth():
-    assert not works(np.array([[1.0] * 18 + [3.0, 0.5]])).any()  # 1.75, whatever the very last is
-    assert works(np.array([[1.0] * 18 + [3.0, 0.5]]), threshold=2.0).all()
-    assert works(np.array([[2.0] + [9.0] * 17 + [3.0, 0.5]])).all()
-    assert not works(np.array([[1.0] * 20])).any()  # as large is not below
-    assert [bool(works(np.array([1.0, last]))) for last in (0.9, NAN, -INF)] == [True, False, False]
-    assert works(np.array([1.0] * 28 + [0.5, 0.5])) and not works(np.array([1.0] * 27 + [3.0, 0.1, 0.1]))
-    assert works(np.array([1.0] * 89 + [9.0] + [0.9] * 10))  # the step before the last ten does not count
-    assert not works(np.array([1.0] * 90 + [2.0] + [0.9] * 9))  # the first of them does: 10.1 / 10
 
 
 def test_started_by_the_mean_of_the_last_sixth():
@@ -50,18 +38,6 @@ def test_other_numbers_of_a_curve():
     assert steps_to_reach(path, 0.4, window=2) == 4 and steps_to_reach(path, 0.9, window=2) == INF
     assert steps_to_reach(path, 0.7, window=1) == 1
     assert steps_to_reach(np.array([0.0, 1.0]), 0.5, window=9) == 2
-
-
-def test_a_boundary_by_hand():
-    """Works below 0.3: 0 to 1 halves to ½, ¼, ⅜; a bracket of the wrong side moves by its own width first."""
-    below, above = bisect(lambda rates: rates < 0.3, [0.0], [1.0], 3)
-    assert (below, above) == ([0.25], [0.375])
-    for low, high in ((2.0, 3.0), (-3.0, -2.0)):
-        asked = []
-        below, above = bisect(lambda rates: asked.append(rates[0]) or rates < 0.3, [low], [high], 1)
-        assert below < 0.3 <= above and above - below == 0.5 and asked[0] == low
-    below, above = bisect(lambda rates: rates < 0.3, [0.0, 2.0], [1.0, 3.0], 0)
-    assert below.tolist() == [0, 0] and above.tolist() == [1, 1] or above.tolist() == [1, 2]
 
 
 # Deep linear networks
