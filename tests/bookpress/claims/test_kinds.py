@@ -75,8 +75,7 @@ def test_an_outcome_is_that_of_paper_and_pencil(number):
 
 def test_the_seeds_of_an_agreement_lie_about_the_ratio_of_the_means_and_a_lost_one_may_count_as_guessing():
     assert outcome(AGREES, a=[2, 6, 10], b=[2, 4, 6]).values == pytest.approx([0.25, 0.5, 0.75])
-    filled = Test("difference", **PAIR, side="greater", threshold=0.0, nonfinite=7.0)
-    assert outcome(filled, **LOST).effect == (1 + 7 - 4) / 3
+    assert outcome(Test(**vars(HIGHER) | {"nonfinite": 7.0}), **LOST).effect == (1 + 7 - 4) / 3
 
 
 @pytest.mark.parametrize("share, expected", [(0.9, None), (0.999, None), (1.001, True), (1.5, True)])
