@@ -9,16 +9,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import zipfile
-from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ROOT
 
-from bnbook import __version__
 from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import ledger, reading
@@ -264,50 +260,6 @@ def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsy
 
 
 # ---- the set-up cell ----
-
-
-def run_setup(folder, address="", **more):
-    """Run the cell in a Python that has the third parties and not bnbook; pip writes into folder/site."""
-    third = Path(nbformat.__file__).parents[1]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "BNBOOK_"))}
-    clean |= {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(third)])}
-    clean |= {"PIP_TARGET": str(folder / "site"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **more}
-    source = handout.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
-    command = [sys.executable, "-S", "-c", source]  # -S: without what site-packages install for development
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=clean)
-
-
-def wheel(folder):
-    """A wheel with the package's first module."""
-    made = folder / f"bnbook-{__version__}-py3-none-any.whl"
-    about = f"bnbook-{__version__}.dist-info"
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.write(ROOT / "src" / "bnbook" / "__init__.py", "bnbook/__init__.py")
-        archive.writestr(
-            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: bnbook\nVersion: {__version__}\n"
-        )
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/RECORD", "")
-
-
-def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
-    done = run_setup(tmp_path)
-    assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: {handout.by_hand()}"
-    )
-    wheel(tmp_path)
-    done = run_setup(tmp_path)
-    assert done.returncode == 0 and done.stdout.strip().startswith(str(tmp_path / "site")), done.stderr
-    again = run_setup(tmp_path, PIP_TARGET=str(tmp_path / "none"))
-    assert again.returncode == 0 and not (tmp_path / "none").exists(), "what is there stays as it is"
-
-
-def test_the_setup_cell_asks_for_the_address(tmp_path):
-    source = handout.setup_cell("https://code.example/a", "https://coins.example/b/").source
-    assert f"source = 'https://coins.example/b/data/bnbook-{__version__}-py3-none-any.whl'" in source
-    done = run_setup(tmp_path, f"file://{tmp_path}/nowhere")
-    assert done.returncode == 1
-    assert f"could not install --no-deps git+file://{tmp_path}/nowhere" in done.stderr.splitlines()[-1]
 
 
 def test_the_setup_cell_names_all_that_a_chapter_leads_to():
