@@ -107,10 +107,6 @@ def always_from(probes: tuple[int, ...]) -> float:
     return float(curves.holds_from(np.ones((1, len(probes)), dtype=bool), np.array(probes))[0])
 
 
-def only_at_last(probes: tuple[int, ...]) -> float:
-    return float(curves.holds_from(np.arange(len(probes))[None] == len(probes) - 1, np.array(probes))[0])
-
-
 def starts_at(fall: float):
     """The last step at which a loss of guessing may fall by this share of itself and counts as started."""
 

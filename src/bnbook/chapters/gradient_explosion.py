@@ -648,7 +648,7 @@ def one_or_many(results: Results) -> plt.Figure:
         Panel(arms=rough, ylabel="change of the gradient per distance"),
     ]
     words = dict(x=depths, ticks=depths, by="geometric", log="y", xlabel="hidden layers", legend="none")
-    fig = compare(results, panels, figsize=(7.6, 4.0), **words)
+    fig = compare(results, panels, figsize=(7.6, 4.6), **words)
     legend_below(fig, "batch norm after")
     return fig
 

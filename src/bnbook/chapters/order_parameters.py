@@ -81,7 +81,7 @@ def images(results: Results) -> plt.Figure:
         panels.append([Panel(title=LABELS[norm], arms=arms)])
     words = dict(by="points", ticks=dict(enumerate(names)), ylabel="measured / corrected", marks_y={"": 1})
     band = dict(also=lambda ax: ax.axhspan(0.9, 1.1, color="#000000", alpha=0.07, linewidth=0))
-    return compare(results, panels, figsize=(7.4, 5.6), sharex=True, sharey=True, **words, **band)
+    return compare(results, panels, figsize=(7.4, 6.4), sharex=True, sharey=True, **words, **band)
 
 
 def largest_eigenvalue(results: Results) -> plt.Figure:
