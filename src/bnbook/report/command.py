@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bnbook import data
 from bnbook.errors import BnbookError, reason
-from bnbook.probes.copies import one_line
 from bnbook.report import foreign
 from bnbook.report.foreign import tried
 from bnbook.report.measuring import measure
@@ -39,32 +39,25 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
     """Measure, write, show and draw what was asked for, in this order, and give the report; BnbookError for
     whatever cannot be read or written, before anything is measured, and for a network or loss that does not
     take the batch."""
-    kind = Path(arguments.figure or "report.svg").suffix
-    if kind not in FIGURES:  # before the minutes that a measurement may take
-        raise BnbookError(f"a figure {Path(arguments.figure).name!r}; expected {', '.join(FIGURES)}")
-    places = {k: Path(v).resolve() for k in ("json", "figure", "html") if (v := getattr(arguments, k, None))}
-    for name, place in places.items():
-        _require_writable(place)
-        same = [other for other in places if other != name and places[other] == place]
-        if same:
-            raise BnbookError(f"--{name} and --{same[0]} both name {place.name!r}; expected two files")
+    places = _places(arguments)
     named = [each for each in (arguments.factory, arguments.beside) if each]
     weights = arguments.weights or []
     if len(weights) > len(named):
         raise BnbookError(f"{len(weights)} --weights for {len(named)} network; expected one for each at most")
     if not arguments.data and not arguments.input_shape:
         raise BnbookError("neither --data nor --input-shape given; expected one, for a batch")
-    count = getattr(arguments, "batches", 1)
-    if count < 1:
-        raise BnbookError(f"--batches {count}; expected at least 1")
+    if arguments.batches < 1:
+        raise BnbookError(f"--batches {arguments.batches}; expected at least 1")
+    count = arguments.batch * arguments.batches
     own = bool(arguments.data) and ":" in arguments.data and ".py" in arguments.data
-    given = read_batch(arguments.data, arguments.batch * count) if arguments.data and not own else None
+    given = read_batch(arguments.data, count) if arguments.data and not own else None
+    output = arguments.output
+    output = int(output) if output and output.lstrip("-").isdigit() else output
     with foreign.own_command_line(arguments.factory):
         loss = _loss(arguments.loss)
         models = [foreign.network(each, arguments.seed) for each in named]
         for model, file in zip(models, weights, strict=False):
             foreign.load_weights(model, file)
-        output = _output(arguments.output)
         shape = _shape(arguments.input_shape)
         if own:
             batch = foreign.loader(arguments.data)
@@ -75,16 +68,9 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
             batch = list(zip(*(each.split(arguments.batch) for each in whole), strict=True))
             batch = [pair for pair in batch if len(pair[0]) == len(batch[0][0])]
             batch = batch[0] if len(batch) < 2 else batch
-        found = measure(
-            models[0],
-            loss,
-            batch,
-            learning_rate=arguments.learning_rate,
-            eigenvalues=not arguments.no_eigenvalues,
-            output=output,
-            beside=models[1] if len(models) > 1 else None,
-            names=_names(named),
-        )
+        how = {"learning_rate": arguments.learning_rate, "eigenvalues": not arguments.no_eigenvalues}
+        beside = models[1] if len(models) > 1 else None
+        found = measure(models[0], loss, batch, output=output, beside=beside, names=_names(named), **how)
     try:
         if "json" in places:
             atomic.write_bytes(places["json"], (found.to_json() + "\n").encode())
@@ -97,12 +83,34 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
     return found
 
 
+def _places(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Where is written; BnbookError where it could not be, before the minutes that a measurement may take."""
+    named = {kind: getattr(arguments, kind) for kind in ("json", "figure", "html")}
+    places = {kind: Path(each).resolve() for kind, each in named.items() if each}
+    if "figure" in places and places["figure"].suffix not in FIGURES:
+        raise BnbookError(f"a figure {places['figure'].name!r}; expected {', '.join(FIGURES)}")
+    for name, path in places.items():
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(21, os.strerror(21), str(path))
+            if path.exists() and not path.is_file():  # it would be replaced
+                raise OSError(22, "it is a device or a pipe", str(path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise BnbookError(
+                f"{path} cannot be written: {reason(error)}; expected a file that can"
+            ) from None
+        for other in [each for each in places if each != name and places[each] == path]:
+            raise BnbookError(f"--{name} and --{other} both name {path.name!r}; expected two files")
+    return places
+
+
 def _loss(named: str) -> Callable[..., Any]:
-    if named in LOSSES:
-        return LOSSES[named]
-    if ":" not in named:
+    if named not in LOSSES and ":" not in named:
         raise BnbookError(f"--loss {named!r}; expected {', '.join(LOSSES)}, or FILE.py:FUNCTION")
-    return foreign.loss(named)
+    return LOSSES[named] if named in LOSSES else foreign.loss(named)
 
 
 def _names(named: Sequence[str]) -> list[str]:
@@ -113,90 +121,57 @@ def _names(named: Sequence[str]) -> list[str]:
     return [f"{each} (2)" if k and each == short[0] else each for k, each in enumerate(short)]
 
 
-def _output(named: str | None) -> int | str | None:
-    return int(named) if named and named.lstrip("-").isdigit() else named
-
-
 def _shape(named: str | None) -> tuple[int, ...] | None:
-    if not named:
-        return None
-    parts = named.replace("x", ",").split(",")
+    parts = named.replace("x", ",").split(",") if named else []
     if not all(part.strip().isdigit() and int(part) for part in parts):
         raise BnbookError(f"--input-shape {named!r}; expected the shape of one example, such as 3,32,32")
-    return tuple(int(part) for part in parts)
+    return tuple(int(part) for part in parts) or None
 
 
 def shaped(batch: tuple[Tensor, Tensor], shape: tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
     """The batch with its examples in that shape, contiguous."""
     inputs, targets = batch
-    if shape is not None:
-        try:
-            inputs = inputs.reshape(len(inputs), *shape)
-        except RuntimeError:
-            own = tuple(inputs.shape[1:])
-            raise BnbookError(f"--input-shape {shape} of examples {own}; expected as many numbers") from None
+    own = tuple(inputs.shape[1:])
+    try:
+        inputs = inputs.reshape(len(inputs), *(own if shape is None else shape))
+    except RuntimeError:
+        raise BnbookError(f"--input-shape {shape} of examples {own}; expected as many numbers") from None
     return inputs.contiguous(), targets.contiguous()
 
 
 def made_up(
-    model: nn.Module,
-    loss: Callable,
-    output: int | str | None,
-    shape: tuple[int, ...],
-    arguments,
-    count: int = 1,
+    model: nn.Module, loss: Callable, output: int | str | None, shape: tuple[int, ...], arguments, count: int
 ) -> tuple[Tensor, Tensor]:
     """Inputs from a standard normal distribution, and targets that fit what the network gives: classes in
     turn for cross entropy, else numbers from a standard normal distribution."""
     draw = torch.Generator().manual_seed(arguments.seed)
-    inputs = torch.randn(arguments.batch * count, *shape, generator=draw)
-    try:
-        with Subject(model, loss, (inputs, torch.zeros(len(inputs))), output).twin() as twin:
-            outputs = twin.outputs()
-    except BnbookError:
-        raise
-    except Exception as error:
-        said = f"the network does not take inputs {tuple(inputs.shape)} of float32"
-        raise BnbookError(f"{said}: {one_line(error)}") from error
+    inputs = torch.randn(count, *shape, generator=draw)
+    said = f"the network does not take inputs {tuple(inputs.shape)} of float32"
+    outputs = tried(said, Subject(model, loss, (inputs, torch.zeros(count)), output).run)
     if not isinstance(outputs, Tensor) or outputs.dim() < 2:
         raise BnbookError(
             f"the network gives {described(outputs)}; expected --output, or targets from --data"
         )
     if arguments.loss == "cross_entropy":
-        rest = (len(outputs), *outputs.shape[2:])
-        return inputs, (torch.arange(outputs.numel() // outputs.shape[1]) % outputs.shape[1]).view(rest)
+        classes = outputs.shape[1]
+        targets = torch.arange(outputs.numel() // classes) % classes
+        return inputs, targets.view(len(outputs), *outputs.shape[2:])
     return inputs, torch.randn(outputs.shape, generator=draw)
-
-
-def _require_writable(path: Path) -> None:
-    """BnbookError where the file could not be written, before the minutes that a measurement may take."""
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(21, os.strerror(21), str(path))
-        if path.exists() and not path.is_file():  # it would be replaced
-            raise OSError(22, "it is a device or a pipe", str(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise BnbookError(f"{path} cannot be written: {reason(error)}; expected a file that can") from None
 
 
 def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
     """The first `examples` of a data set's training images, or of a file's `inputs` and `targets`."""
     if examples < 2:
         raise BnbookError(f"a batch of {examples}; expected at least 2")
-    path = Path(named)
-    if path.suffix == ".pt":
-        content = tried(f"{named} cannot be read", lambda: torch.load(path, weights_only=True))
-    elif path.suffix == ".npz":
-        import numpy as np
-
-        content = tried(f"{named} cannot be read", lambda: dict(np.load(path, allow_pickle=False)))
-    else:
+    readers = {
+        ".pt": lambda: torch.load(named, weights_only=True),
+        ".npz": lambda: dict(np.load(named, allow_pickle=False)),
+    }
+    if Path(named).suffix not in readers:
         dataset = data.load(named)
         images, labels = data.fixed_sample(dataset, examples, "train")
         return data.normalise(images, dataset), labels
+    content = tried(f"{named} cannot be read", readers[Path(named).suffix])
     if isinstance(content, dict):
         content = [content.get("inputs"), content.get("targets")]
     if not isinstance(content, (list, tuple)) or len(content) != 2 or any(part is None for part in content):

@@ -33,12 +33,11 @@ def network(named: str, seed: int) -> nn.Module:
     random state is set to the seed before."""
     tried(f"--seed {seed}; expected a number of 64 bits", lambda: torch.manual_seed(seed))
     found = _named(named)
-    if isinstance(found, nn.Module):
-        return found
-    made = tried(f"{named} fails", found, f"{named} ends the program; expected a module")
-    if not isinstance(made, nn.Module):
-        raise BnbookError(f"{named} gives a {type(made).__name__}; expected a torch.nn.Module")
-    return made
+    if not isinstance(found, nn.Module):
+        found = tried(f"{named} fails", found, f"{named} ends the program; expected a module")
+    if not isinstance(found, nn.Module):
+        raise BnbookError(f"{named} gives a {type(found).__name__}; expected a torch.nn.Module")
+    return found
 
 
 def loss(named: str) -> Callable[..., Any]:
@@ -56,19 +55,18 @@ def loader(named: str) -> Any:
 def load_weights(model: nn.Module, file: str) -> None:
     """Parameters and buffers of a checkpoint: a state dict, or a dictionary that holds one, under names of the
     network's own or such with one and the same word before them (a wrapper's)."""
-    words = f"{file} cannot be read as weights"
+    words, own = f"{file} cannot be read as weights", "; expected the weights of this network"
     try:
         content = tried(words, lambda: torch.load(file, weights_only=True, map_location="cpu"))
     except BnbookError as error:
-        if isinstance(error.__cause__, pickle.UnpicklingError):
-            raise BnbookError(
-                f"{file} holds other objects than tensors (a whole model, or settings), which could run anything when "
-                "read; expected a state dict alone: torch.save(model.state_dict(), FILE)"
-            ) from None
-        raise
-    wanted = model.state_dict()
+        if not isinstance(error.__cause__, pickle.UnpicklingError):
+            raise
+        raise BnbookError(
+            f"{file} holds other objects than tensors (a whole model, or settings), which could run anything when "
+            "read; expected a state dict alone: torch.save(model.state_dict(), FILE)"
+        ) from None
+    wanted, held = model.state_dict(), dict(_states(content))
     needed = [key for key in wanted if not key.endswith("num_batches_tracked")]
-    held = dict(_states(content))
     if not held:
         raise BnbookError(f"{file} holds a {type(content).__name__}; expected a state dict")
     fitting = [
@@ -76,27 +74,20 @@ def load_weights(model: nn.Module, file: str) -> None:
         for name, state in held.items()
         for prefix in _prefixes(state, needed)
     ]
-    usual = [each for each in fitting if each[0].rpartition(".")[2] in BOXES]
-    fitting = usual[:1] or fitting
+    fitting = [each for each in fitting if each[0].rpartition(".")[2] in BOXES][:1] or fitting
     if len(fitting) > 1:
         names = ", ".join(name or "two prefixes" for name, _ in fitting)
         raise BnbookError(f"{file} holds several sets of weights that fit ({names}); expected one")
     if not fitting:
         state = max(held.values(), key=lambda each: len(each.keys() & wanted.keys()))
-        known = [key for key in needed if key not in state][:2]
-        raise BnbookError(f"{file} lacks {', '.join(known)}; expected the weights of this network")
+        raise BnbookError(f"{file} lacks {', '.join([key for key in needed if key not in state][:2])}{own}")
     state = fitting[0][1]
-    more = sorted(state.keys() - wanted.keys())
-    if more:
-        raise BnbookError(f"{file} has {', '.join(more[:2])}; expected the weights of this network")
-    for key, value in wanted.items():
-        if (
-            key in state
-            and not isinstance(value, UninitializedTensorMixin)
-            and state[key].shape != value.shape
-        ):
-            shapes = f"{tuple(state[key].shape)} where the network has {tuple(value.shape)}"
-            raise BnbookError(f"{file} has {key} of shape {shapes}; expected the weights of this network")
+    if more := sorted(state.keys() - wanted.keys()):
+        raise BnbookError(f"{file} has {', '.join(more[:2])}{own}")
+    for key in [key for key, value in wanted.items() if not isinstance(value, UninitializedTensorMixin)]:
+        if key in state and state[key].shape != wanted[key].shape:
+            shapes = f"{tuple(state[key].shape)} where the network has {tuple(wanted[key].shape)}"
+            raise BnbookError(f"{file} has {key} of shape {shapes}{own}")
     tried(words, lambda: model.load_state_dict(state, strict=False))
 
 
@@ -122,8 +113,12 @@ def _named(named: str, needed: bool = True) -> Any:
     place, _, name = named.rpartition(":")
     if not place or not name:
         raise BnbookError(f"{named!r} names no function; expected {EXAMPLE}")
-    module = _file(Path(place)) if place.endswith(".py") or "/" in place else _module(place)
-    found: Any = module
+    if place.endswith(".py") or "/" in place:
+        found = _file(Path(place))
+    else:
+        _forget_others(Path.cwd())
+        _on_path(Path.cwd())
+        found = _imported(place, place)
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is None or needed and not callable(found):
@@ -131,12 +126,6 @@ def _named(named: str, needed: bool = True) -> Any:
             f"{place} has no function {name!r}; expected one without arguments that gives a module"
         )
     return found
-
-
-def _module(dotted: str) -> ModuleType:
-    _forget_others(Path.cwd())
-    _on_path(Path.cwd())
-    return _imported(dotted, dotted)
 
 
 def _file(path: Path) -> ModuleType:
@@ -152,10 +141,13 @@ def _file(path: Path) -> ModuleType:
         _on_path(folder)
     while True:
         _on_path(path.parents[above])
-        dotted = ".".join(path.relative_to(path.parents[above]).with_suffix("").parts)
-        dotted = dotted.removesuffix(".__init__")
+        dotted = ".".join(path.relative_to(path.parents[above]).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
+        held = getattr(sys.modules.get(dotted), "__file__", None) or "/"
+        taken = dotted in sys.modules and Path(held).resolve() != path
         try:
-            return _imported(str(path), dotted if _is_free(dotted, path) else f"measured_{path.stem}", path)
+            return _imported(str(path), f"measured_{path.stem}" if taken else dotted, path)
         except BnbookError as error:
             if "relative import" not in str(error) or above >= min(3, len(path.parents) - 1):
                 raise
@@ -167,8 +159,6 @@ class _Trains(BaseException):
 
 
 def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) -> ModuleType:
-    words = f"{said} cannot be read"
-
     def read() -> ModuleType:
         if path is None or dotted not in (path.stem, f"measured_{path.stem}"):
             return importlib.import_module(dotted)
@@ -184,27 +174,22 @@ def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) 
 
     try:
         with _no_training():
-            return tried(words, read, f"{said} ends the program while it is read; {GUARD}")
+            return tried(f"{said} cannot be read", read, f"{said} ends the program while it is read; {GUARD}")
     except _Trains:
         raise BnbookError(f"{said} trains while it is read; {GUARD}") from None
     except BnbookError as error:
-        cause = error.__cause__
-        missing = (getattr(cause, "name", None) or "").split(".")[0]
-        root = _above(path, missing) if path and isinstance(cause, ModuleNotFoundError) and missing else None
-        if root is None or not tries:
+        missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+        first = (missing or "").split(".")[0]
+        has = lambda folder: (folder / first).is_dir() or (folder / f"{first}.py").is_file()
+        above = (
+            [each for each in path.parents if str(each) not in sys.path and has(each)]
+            if path and first
+            else []
+        )
+        if not above or not tries:  # the nearest folder above that has what it misses
             raise
-        _on_path(root)
+        _on_path(above[0])
         return _imported(said, dotted, path, tries - 1)
-
-
-def _above(path: Path, missing: str) -> Path | None:
-    """The nearest folder above a file that has the module which it misses."""
-    for folder in path.parents:
-        if str(folder) not in sys.path and (
-            (folder / missing).is_dir() or (folder / f"{missing}.py").is_file()
-        ):
-            return folder
-    return None
 
 
 def _on_path(folder: Path) -> None:
@@ -215,19 +200,17 @@ def _on_path(folder: Path) -> None:
     importlib.invalidate_caches()
 
 
-def _is_free(dotted: str, path: Path) -> bool:
-    held = sys.modules.get(dotted)
-    return held is None or Path(getattr(held, "__file__", None) or "/").resolve() == path
-
-
 _READ: list[Path] = []  # folders of what was read, within one command
 _BEFORE: set[str] = set()  # modules that were there before it
 
 
 def _forget_others(*folders: Path) -> None:
-    """Neighbours of an earlier file go, for those of the next may have the same names."""
+    """Neighbours of an earlier file go, for those of the next may have the same names; what is nobody's installed package."""
+    roots = [root for root in _READ if root not in folders]
     for name, module in list(sys.modules.items()):
-        if name not in _BEFORE and any(_lies_in(module, root) for root in _READ if root not in folders):
+        file = Path(getattr(module, "__file__", None) or "/")
+        installed = {"site-packages", "dist-packages", "bnbook"} & set(file.parts)
+        if name not in _BEFORE and not installed and any(map(file.is_relative_to, roots)):
             sys.modules.pop(name)
 
 
@@ -264,13 +247,6 @@ def own_command_line(named: str) -> Iterator[None]:
         _READ.clear(), _BEFORE.clear()
 
 
-def _lies_in(module: ModuleType | None, folder: Path) -> bool:
-    """Whether it was read from there and is nobody's installed package."""
-    file = Path(getattr(module, "__file__", None) or "/")
-    installed = {"site-packages", "dist-packages"} & set(file.parts) or "bnbook" in file.parts
-    return not installed and file.is_relative_to(folder)
-
-
 def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
     """Somebody else's code or file: whatever it raises becomes one line, and what it says on the way to a
     sys.exit is not shown."""
@@ -278,11 +254,9 @@ def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
     try:
         with contextlib.redirect_stderr(said):
             found = function()
-    except BnbookError:
-        raise
     except SystemExit as error:
         raise BnbookError(f"{on_exit or words} (sys.exit({error.code!r}))") from error
-    except (KeyboardInterrupt, _Trains):
+    except (BnbookError, KeyboardInterrupt, _Trains):
         raise
     except BaseException as error:  # somebody may have a class of their own
         raise BnbookError(f"{words}: {one_line(error)}") from error

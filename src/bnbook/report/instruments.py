@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,13 +24,12 @@ from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.covariate_shift import _layers as layers_of
 from bnbook.probes.covariate_shift import _owner as owner
 from bnbook.probes.functional import Batch, total_norm
-from bnbook.probes.krylov import _left as lanczos_step
+from bnbook.probes.krylov import lanczos
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.landscape import _walk as along
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.finding import (
     Anatomy,
-    Prepare,
     alone,
     as_made,
     averages,
@@ -40,9 +39,8 @@ from bnbook.report.finding import (
     meeting,
     put,
     units_along,
-    watch,
 )
-from bnbook.report.subject import Subject, dense, described, part
+from bnbook.report.subject import Prepare, Subject, dense, described, part, watch
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
 
@@ -80,12 +78,7 @@ def shift(
     layers = layers_of({n: p for n, p in subject.parameters.items() if n in weights})
     if not layers:
         raise BnbookError("the network has no layer with trained weights")
-    out = [
-        LeftOut("covariate shift", layer, "does not reach the loss")
-        for layer, own in layers.items()
-        if all(name in unused for name in own)
-    ]
-    kept = {layer: own for layer, own in layers.items() if layer not in [each.layer for each in out]}
+    kept = {layer: own for layer, own in layers.items() if not set(own) <= {*unused}}
     if not kept:
         raise BnbookError("no layer's weights reach the loss")
     updated, names, rows = _stepped(subject, gradient, learning_rate), list(subject.parameters), []
@@ -98,6 +91,9 @@ def shift(
         inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
         cosine = inner / (one * other) if preceding else torch.where(one > 0, 1.0, torch.nan).to(one)
         rows.append(torch.stack([distance, cosine, one]))
+    out = [
+        LeftOut("covariate shift", layer, "does not reach the loss") for layer in layers if layer not in kept
+    ]
     return CovariateShift(*torch.stack(rows).T, tuple(kept)), out
 
 
@@ -107,71 +103,59 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
     gave: dict[str, list[Tensor]] = {}
     used: dict[str, tuple[Tensor, list[Tensor]]] = {}
     runs: dict[str, int] = {}
-    chosen = {each.name: each for each in anatomy.layers}
 
-    def before(name: str, module: nn.Module) -> None:
+    def before(name: str, module: nn.Module, *_: object) -> None:
         runs[name] = runs.get(name, 0) + 1
         weight = getattr(module, "weight", None)
         if runs[name] == 1 and isinstance(weight, Tensor) and weight.requires_grad and not weight.is_leaf:
-            caught: list[Tensor] = []
-            weight.register_hook(caught.append)
-            used[name] = weight.detach(), caught
+            used[name] = weight.detach(), []
+            weight.register_hook(used[name][1].append)
 
-    def behind(name: str, output: object) -> None:
+    def behind(name: str, _module: nn.Module, _got: object, output: object) -> None:
         if isinstance(output, Tensor) and output.requires_grad and runs[name] == 1:
             gave[name] = []  # a tensor's hook sees its gradient also where it is changed in place later
             output.register_hook(gave[name].append)
 
     with subject.twin() as twin, nn.utils.parametrize.cached():
         modules = dict(twin.network.named_modules())
-        for name in chosen:
-            watch(
-                modules[name],
-                lambda m, _got, _more, name=name: before(name, m),
-                lambda _m, _got, output, name=name: behind(name, output),
-            )
+        for each in anatomy.layers:
+            watch(modules[each.name], partial(before, each.name), partial(behind, each.name))
         value = twin.value()
         value.backward()
         named = dict(nn.Module.named_parameters(twin.network))  # all, whatever the network says of itself
     same = bool((value.detach().double() - start_loss).abs() <= 1e-6 * start_loss.abs() + 1e-12)
     rows, out, taken = [], [], {}
-    for name, layer in chosen.items():
-        own = [named[each] for each in layer.parameters]
-        weight, caught = used.get(name, (None, []))
-        if weight is not None:
+    for layer in anatomy.layers:
+        name, own, ran = layer.name, [named[each] for each in layer.parameters], runs.get(layer.name, 0)
+        pairs = [(p.detach(), dense(p.grad)) for p in own if p.grad is not None]
+        if name in used:
+            weight, caught = used[name]
             pairs = [(weight, caught[0])] if caught and same else []
-        else:
-            pairs = [(p.detach(), dense(p.grad)) for p in own if p.grad is not None]
-        output = gave.get(name, [])
-        why = (
-            "is frozen"
-            if not any(p.requires_grad for p in own)
-            else f"shares its weights with {taken[layer.parameters[0]]}"
-            if layer.parameters[0] in taken
-            else "is not seen to run by itself"
-            if not runs.get(name)
-            else f"runs {runs[name]} times in one pass"
-            if runs[name] > 1 and name not in gave or runs[name] > 1
-            else "hands on no single tensor"
-            if name not in gave
-            else "does not reach the loss"
-            if not output
-            else "computes its weights anew in the middle of a pass"
-            if not pairs
-            else ""
-        )
-        taken.setdefault(layer.parameters[0], name)
-        if why:
+        first = taken.setdefault(layer.parameters[0], name)
+        reasons = {
+            "is frozen": not any(p.requires_grad for p in own),
+            f"shares its weights with {first}": first != name,
+            _UNSEEN: not ran,
+            f"runs {ran} times in one pass": ran > 1,
+            "hands on no single tensor": name not in gave,
+            "does not reach the loss": not gave.get(name),
+            "computes its weights anew in the middle of a pass": not pairs,
+        }
+        if any(reasons.values()):
+            why = next(why for why, stands in reasons.items() if stands)
             out.append(LeftOut("gradients by layer", name or layer.kind, why))
             continue
         weights, slopes = ([each.double() for each in side] for side in zip(*pairs, strict=True))
-        along = sum((w * g).sum() for w, g in zip(weights, slopes, strict=True))
-        rows.append((name, total_norm(slopes), total_norm([output[0]]), total_norm(weights), along))
+        inner = sum((w * g).sum() for w, g in zip(weights, slopes, strict=True))
+        rows.append((name, total_norm(slopes), total_norm([gave[name][0]]), total_norm(weights), inner))
     if not rows:
         reasons = ", ".join(f"{each.layer} {each.why}" for each in out[:3])
         raise BnbookError(f"no layer with weights can be watched{f': {reasons}' if reasons else ''}")
     names, *numbers = zip(*rows, strict=True)
     return LayerGradients(names, *(np.array([float(x.detach()) for x in each]) for each in numbers)), out
+
+
+_UNSEEN = "is not seen to run by itself"
 
 
 @dataclass(frozen=True)
@@ -225,68 +209,59 @@ class Moments:
     mean_change: np.ndarray  # (K,)  |m' - m| / sqrt((v + v')/2 + (m' - m)²/4), in [0, 2]
     variance_change: np.ndarray  # (K,)  2 |v' - v| / (v + v'), in [0, 2]
 
+    @property
+    def not_finite(self) -> list[str]:
+        return [
+            n for n, x in zip(self.names, self.mean_change + self.variance_change) if not math.isfinite(x)
+        ]
+
 
 def moments(
-    subject: Subject, anatomy: Anatomy, gradient: Mapping[str, Tensor], learning_rate: float
+    subject: Subject, anatomy: Anatomy, gradient: Gradient, learning_rate: float
 ) -> tuple[Moments, list[LeftOut]]:
     """Moments over the batch (and positions) of every unit before and after one step θ - η ∇L(θ) on it.
 
     A layer that runs several times in one pass is taken at its first. Source: the quantities of Santurkar et
     al. 2018, section 2, v1 Figure 8.
     """
-    before = _look(subject, anatomy, {})
-    after = _look(subject, anatomy, _stepped(subject, gradient, learning_rate))
+    before, after = (_look(subject, anatomy, at) for at in ({}, _stepped(subject, gradient, learning_rate)))
     rows = []
-    for place, (mean, variance) in before.items():
-        if place not in after or after[place][0].shape != mean.shape:
-            continue
-        mean, variance = np.stack([mean, after[place][0]]), np.stack([variance, after[place][1]])
-        (shift,), (spread,) = moment_change(mean, variance)
-        rows.append((*place, np.abs(mean[0]).mean(), variance[0].mean(), shift, spread))
+    for place, own in before.items():
+        if place in after and after[place].shape == own.shape:
+            both = np.stack([own, after[place]], 1)  # (2, 2, units): moment, before and after
+            (mean, spread), (size, variance) = moment_change(*both), np.abs(own).mean(1)
+            rows.append((*place, size, variance, mean[0], spread[0]))
     places, layers, *numbers = zip(*rows) if rows else ((),) * 6
-    seen = {name for _, name in before}
-    out = [
-        LeftOut("moments", name, "receives no features that can be told apart" if ran else _UNSEEN)
-        for name, ran in (
-            *((each.name, each.runs) for each in anatomy.layers),
-            *((each.name, each.name in anatomy.ran) for each in anatomy.normalizers),
-        )
-        if name not in seen
-    ]
+    every = [(e.name, bool(e.runs)) for e in anatomy.layers]
+    every += [(e.name, e.name in anatomy.ran) for e in anatomy.normalizers]
+    unseen = [(name, ran) for name, ran in every if name not in {layer for _, layer in before}]
+    why = {True: "receives no features that can be told apart", False: _UNSEEN}
+    out = [LeftOut("moments", name, why[ran]) for name, ran in unseen]
     return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers)), out
 
 
-_UNSEEN = "is not seen to run by itself"
+def _look(subject: Subject, anatomy: Anatomy, changed: Gradient) -> dict[tuple[str, str], np.ndarray]:
+    """(place, layer) -> mean and variance of each unit, (2, units), at other parameters than the network's."""
+    found: dict[tuple[str, str], np.ndarray] = {}
+    normal = {each.name: each.axis for each in anatomy.normalizers}
+    fed = {each.name: each.axis for each in anatomy.layers if each.axis is not None}
 
-
-def _look(
-    subject: Subject, anatomy: Anatomy, changed: Mapping[str, Tensor]
-) -> dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]:
-    """(place, layer) -> mean and variance of each unit, at other parameters than the network's."""
-    found: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
-
-    def keep(place: str, name: str, axis: int, values: object) -> None:
+    def keep(place: str, name: str, axis: int | None, values: object) -> None:
         if isinstance(values, Tensor) and values.dim() >= 2 and values.is_floating_point():
             units = units_along(axis, values)
-            moments = units.mean(1), units.var(1, correction=0)
-            found.setdefault((place, name), tuple(each.cpu().numpy() for each in moments))
+            own = torch.stack([units.mean(1), units.var(1, correction=0)])
+            found.setdefault((place, name), own.cpu().numpy())
 
-    with subject.twin(changed) as twin:
-        modules = dict(twin.network.named_modules())
-        for each in anatomy.normalizers:
-            watch(
-                modules[each.name],
-                lambda _m, got, more, e=each: keep(PLACES[0], e.name, e.axis, first_tensor(got, more)),
-                lambda _m, _got, gave, e=each: keep(PLACES[1], e.name, e.axis, gave),
-            )
-        for each in anatomy.layers:
-            if each.axis is not None:
-                watch(
-                    modules[each.name],
-                    lambda _m, got, more, e=each: keep(PLACES[2], e.name, e.axis, first_tensor(got, more)),
-                    None,
-                )
-        twin.outputs()
+    def before(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
+        for place, axes in ((PLACES[0], normal), (PLACES[2], fed)):
+            if name in axes:
+                keep(place, name, axes[name], first_tensor(got, more))
+
+    def behind(name: str, _module: nn.Module, _got: tuple, gave: object) -> None:
+        if name in normal:
+            keep(PLACES[1], name, normal[name], gave)
+
+    subject.run(before=before, behind=behind, names={**normal, **fed}, changed=changed)
     return found
 
 
@@ -294,7 +269,7 @@ def _look(
 
 
 NAMES = ("batch", "constant", "population")
-TOLERANCE, STEPS = 1e-4, 300  # of λ_max itself, by `lanczos`
+TOLERANCE, STEPS = 1e-3, 300  # ‖A v - λ v‖ / λ, whose square over the gap is the error of λ
 
 
 @dataclass(frozen=True)
@@ -317,13 +292,12 @@ class Statistics:
         self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}  # mean and variance of each run
         self.linear: dict[str, list[tuple[Tensor, Tensor]]] = {}  # x₀ and D of each run
 
-    def batch(self, network: nn.Module) -> None:
+    def batch(self, network: nn.Module, training: bool = True) -> None:
         for name in self.names:
-            put(part(network, name), True)
+            put(part(network, name), training)
 
     def population(self, network: nn.Module) -> None:
-        for name in self.names:
-            put(part(network, name), False)
+        self.batch(network, False)
 
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages; one that cannot hands on
@@ -334,25 +308,27 @@ class Statistics:
                 put(module, True)
                 _linear(module, linear) if linear else None
                 continue
-            module.training, held = False, iter(kept)
 
-            def give(module: nn.Module, got: tuple, more: dict, kept=kept, held=held) -> None:
-                mean, variance = kept[0] if len(kept) == 1 else next(held)  # recomputed, it runs once more
+            take = _in_turn(kept)
+
+            def give(module: nn.Module, got: tuple, more: dict, take=take) -> None:
                 wide = first_tensor(got, more).dtype == torch.float64
                 as_run = torch.Tensor.double if wide else torch.clone  # differences are taken in 64 bits
-                module.running_mean, module.running_var = as_run(mean), as_run(variance)
+                module.running_mean, module.running_var = map(as_run, take())
 
+            module.training = False
             watch(module, give, None)
 
     def modes(self, prepare: Prepare) -> dict[str, tuple[bool, bool]]:
         """Layers that are seen to run -> whether in training mode, and whether they were put into it."""
         kept: dict[str, bool] = {}
-        with self.subject.twin() as twin:
-            prepare(twin.network)
-            wanted = {name: part(twin.network, name).training for name in self.names}
-            for name in self.names:
-                watch(part(twin.network, name), lambda m, *_, n=name: kept.update({n: m.training}), None)
-            twin.outputs()
+        wanted: dict[str, bool] = {}
+
+        def told(network: nn.Module) -> None:
+            prepare(network)
+            wanted.update({name: part(network, name).training for name in self.names})
+
+        self.subject.run(told, before=lambda name, m, *_: kept.update({name: m.training}), names=self.names)
         return {name: (mode, wanted[name]) for name, mode in kept.items()}
 
     def check_mode(self, prepare: Prepare) -> None:
@@ -360,9 +336,7 @@ class Statistics:
         for name, (training, wanted) in self.modes(prepare).items():
             if training != wanted:
                 mode = "training" if training else "inference"
-                raise BnbookError(
-                    f"the network's own code puts {_said(self.subject, [name])} into {mode} mode"
-                )
+                raise BnbookError(f"the network's own code puts {self.said(name)} into {mode} mode")
 
     def meets_nowhere(self) -> bool:
         """Whether no layer is seen to run in which examples could meet, and none do in training mode."""
@@ -374,9 +348,7 @@ class Statistics:
     def check_population(self) -> None:
         """BnbookError where there are no running averages to infer with."""
         self.check_mode(self.population)
-        for name, kept in averages(self.subject, self.names).items():
-            if not kept:
-                continue  # whether it infers without the batch is tried
+        for name, kept in averages(self.subject, self.names).items():  # without any it is tried
             bad = [k for k, b in kept.items() if not torch.isfinite(b).all()]
             bad += [k for k, b in kept.items() if k in ("running_var", "moving_var") and bool((b < 0).any())]
             if bad:
@@ -389,11 +361,11 @@ class Statistics:
         still = meeting(self.subject, self.population)
         if still and meeting(self.subject, self.population, grad=False) == ():
             raise BnbookError(
-                f"{_said(self.subject, still)} infers with its averages only where gradients are off, and λ_max needs them"
+                f"{self.said(still[0])} infers with its averages only where gradients are off, and λ_max needs them"
             )
         if still:
             raise BnbookError(
-                f"{_said(self.subject, still)} keeps no running averages that it infers with: the examples of a "
+                f"{self.said(still[0])} keeps no running averages that it infers with: the examples of a "
                 "batch meet in it in inference, too"
             )
 
@@ -402,51 +374,56 @@ class Statistics:
         but its own output, or examples still meet."""
         self.check_mode(self.batch)
         self.held, self.linear = {name: [] for name in self._inferring()}, {}
-        own, again = {}, {}
-        for found, prepare in ((own, self.batch), (again, self.constant)):
-            with self.subject.twin() as twin:
-                prepare(twin.network)
-                for name in self.held:
-                    before = partial(self._take, name) if found is own else None
-                    watch(part(twin.network, name), before, partial(_print, found, name))
-                try:
-                    twin.outputs()
-                except Exception:  # somebody else's code does not infer with held statistics
-                    again = {}
+
+        def take(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
+            x = first_tensor(got, more).detach()
+            x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # under autocast
+            axes = [axis for axis in range(x.dim()) if axis != 1]
+            self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
+
+        def outputs(prepare: Prepare, before: Callable | None) -> dict[str, list[Tensor]]:
+            """Of each run of these layers: mean, length and largest value of each unit."""
+            found: dict[str, list[Tensor]] = {}
+
+            def behind(name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:
+                flat = gave.detach().double().transpose(0, 1).flatten(1)
+                both = flat.mean(1), flat.square().mean(1).sqrt(), flat.amax(1)
+                found.setdefault(name, []).append(torch.stack(both))
+
+            try:
+                self.subject.run(prepare, before=before, behind=behind, names=list(self.held))
+            except Exception:  # somebody else's code does not infer with held statistics
+                return {}
+            return found
+
+        own, again = outputs(self.batch, take), outputs(self.constant, None)
         for name in list(self.held):
-            pairs = zip(own.get(name, []), again.get(name, []))
+            one, other = own.get(name, []), again.get(name, [])
             gamma = getattr(part(self.subject.network, name), "weight", None)
             scale = (
                 float(gamma.detach().abs().max()) if isinstance(gamma, Tensor) else 1.0
             )  # of normalized values
-            near = 1e-3 * max([scale, *(float(a.abs().max()) for a in own.get(name, []))])
-            fits = len(own.get(name, [])) == len(again.get(name, []))
-            if not fits or not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in pairs):
+            near = 1e-3 * max([scale, *(float(a.abs().max()) for a in one)])
+            fits = len(one) == len(other)
+            if not fits or not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in zip(one, other)):
                 del self.held[name]
         self._take_slopes([name for name in self.names if name not in self.held])
         still = meeting(self.subject, self.constant)
         if still:
             raise BnbookError(
-                f"the examples of a batch also meet in {_said(self.subject, still)}, whose statistics cannot be held"
+                f"the examples of a batch also meet in {self.said(still[0])}, whose statistics cannot be held"
             )
 
     def _inferring(self) -> list[str]:
         """Layers that keep averages under torch's names."""
-        found = []
-        for name in self.names:
-            module = part(self.subject.network, name)
+        modules = {name: part(self.subject.network, name) for name in self.names}
+        for name, module in modules.items():
             if isinstance(module, torch.jit.ScriptModule):
-                words = "is inside a scripted block, in which nothing can be held"
-                raise BnbookError(f"{_said(self.subject, [name])} {words}")
-            if {"running_mean", "running_var"} <= {*module._buffers, *vars(module)}:
-                found.append(name)
-        return found
-
-    def _take(self, name: str, _module: nn.Module, got: tuple, more: dict) -> None:
-        x = first_tensor(got, more).detach()
-        x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # under autocast
-        axes = [axis for axis in range(x.dim()) if axis != 1]
-        self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
+                raise BnbookError(
+                    f"{self.said(name)} is inside a scripted block, in which nothing can be held"
+                )
+        wanted = {"running_mean", "running_var"}
+        return [name for name, module in modules.items() if wanted <= {*module._buffers, *vars(module)}]
 
     def _take_slopes(self, names: Sequence[str]) -> None:
         """x₀ and D of each run of these layers, in 64 bits where the network runs in them."""
@@ -457,7 +434,7 @@ class Statistics:
             slope = None if run is None else _slope(run, x, axes.get(name, 1))
             if slope is None:
                 raise BnbookError(
-                    f"{_said(self.subject, [name])} does more than normalize by the mean and variance of the batch: what it "
+                    f"{self.said(name)} does more than normalize by the mean and variance of the batch: what it "
                     "does to an entry with these held constant cannot be told"
                 )
             self.linear.setdefault(name, []).append((x, slope))
@@ -465,20 +442,21 @@ class Statistics:
         for subject in (self.subject.in_double(), self.subject) if names else ():
             self.linear = {}
             try:
-                with subject.twin() as twin:
-                    self.batch(twin.network)
-                    for name in names:
-                        watch(part(twin.network, name), partial(take, name), None)
-                    twin.outputs()
+                subject.run(self.batch, before=take, names=names)
                 return
             except RuntimeError:
                 if subject is self.subject:
                     raise
 
+    def said(self, name: str) -> str:
+        module = part(self.subject.network, name)
+        return f"{name} ({kind(module)})" if name else "the network's own forward"
 
-def _print(found: dict[str, list[Tensor]], name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:
-    flat = gave.detach().double().transpose(0, 1).flatten(1)
-    found.setdefault(name, []).append(torch.stack([flat.mean(1), flat.square().mean(1).sqrt(), flat.amax(1)]))
+
+def _in_turn(kept: Sequence[tuple[Tensor, Tensor]]) -> Callable[[], tuple[Tensor, Tensor]]:
+    """What was kept of each run, one after the other; of a single run for each: recomputed, it runs once more."""
+    order = iter(kept)
+    return lambda: kept[0] if len(kept) == 1 else next(order)
 
 
 def _slope(run: Callable[[Tensor], Tensor], x: Tensor, axis: int) -> Tensor | None:
@@ -494,9 +472,8 @@ def _slope(run: Callable[[Tensor], Tensor], x: Tensor, axis: int) -> Tensor | No
     draw, found = torch.Generator().manual_seed(0), []
     for _ in range(2):
         way = torch.randn(units.shape, generator=draw, dtype=torch.float64).to(units)
-        for _ in range(2):  # twice is enough
-            for other in (ones, own):
-                way = way - (way * other).sum(1, keepdim=True) * other
+        for other in (ones, own) * 2:  # twice is enough
+            way = way - (way * other).sum(1, keepdim=True) * other
         way = (way * scale).view(x.movedim(axis, 0).shape).movedim(0, axis)
         ahead, behind = run(x + h * way), run(x - h * way)
         if not isinstance(ahead, Tensor) or ahead.shape != x.shape:
@@ -510,15 +487,13 @@ def _slope(run: Callable[[Tensor], Tensor], x: Tensor, axis: int) -> Tensor | No
 
 
 def _linear(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
-    order, inside = iter(kept), []
+    take, inside = _in_turn(kept), []
 
     def enter(_module: nn.Module, got: tuple, more: dict) -> tuple[tuple, dict]:
         x = first_tensor(got, more)
-        at, slope = kept[0] if len(kept) == 1 else next(order)  # recomputed, it runs once more
-        inside.append((x, at.to(x), slope.to(x)))
-        return tuple(at.to(x) if v is x else v for v in got), {
-            k: at.to(x) if v is x else v for k, v in more.items()
-        }
+        at, slope = (each.to(x) for each in take())
+        inside.append((x, at, slope))
+        return tuple(at if v is x else v for v in got), {k: at if v is x else v for k, v in more.items()}
 
     def leave(_module: nn.Module, _got: tuple, gave: Tensor) -> Tensor:
         x, at, slope = inside.pop()
@@ -526,11 +501,6 @@ def _linear(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
 
     module.register_forward_pre_hook(enter, with_kwargs=True)
     module.register_forward_hook(leave)
-
-
-def _said(subject: Subject, names: list[str] | tuple[str, ...]) -> str:
-    name = names[0]
-    return f"{name} ({kind(part(subject.network, name))})" if name else "the network's own forward"
 
 
 def eigenvalues(
@@ -544,8 +514,7 @@ def eigenvalues(
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
         subject = subject.in_double()
         try:
-            with subject.twin() as twin:
-                twin.outputs()
+            subject.run()
         except Exception:  # somebody else's code
             say("λ_max not measured: it needs derivatives in 64 bits, in which this network does not run")
             return Eigenvalues(None, None, None)
@@ -555,11 +524,7 @@ def eigenvalues(
     state = Statistics(subject, anatomy)
 
     def taken(name: str, prepare: Prepare, check: Callable[[], None]) -> float | None:
-        def one() -> float:
-            check()
-            return largest(subject, prepare)
-
-        return attempt(f"λ_max, statistics: {name}", one)
+        return attempt(f"λ_max, statistics: {name}", lambda: (check(), largest(subject, prepare))[1])
 
     if met == () and state.meets_nowhere():
         say("no layer in which the examples of a batch meet: the three λ_max are the same quantity")
@@ -580,7 +545,7 @@ def largest(subject: Subject, prepare: Prepare) -> float:
     for way in (_by_differences,) if subject.by_backward else (_on_a_graph, _by_differences):
         try:
             with way(subject, prepare) as (product, start):
-                value = lanczos(product, start)
+                return lanczos(partial(_finite, product), start, TOLERANCE, STEPS)[0]
         except _NotTheJacobian:
             continue
         except (RuntimeError, NotImplementedError) as error:
@@ -589,52 +554,22 @@ def largest(subject: Subject, prepare: Prepare) -> float:
                     f"this network has no derivatives that can be taken ({one_line(error)})"
                 ) from error
             continue
-        if not value < float("inf"):
-            raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
-        return value
     raise BnbookError("the derivatives of the outputs contradict each other")
+
+
+def _finite(product: Callable[[Tensor], Tensor], q: Tensor) -> Tensor:
+    found = product(q)
+    if not found.isfinite().all():
+        raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
+    return found
 
 
 class _NotTheJacobian(Exception):
     pass
 
 
-def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
-    """Largest eigenvalue θ of a symmetric operator, to TOLERANCE · θ.
-
-    θ of the k-th step is wrong by at most ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
-    above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). As a θ
-    may stand still on its way, ρ ≤ 10 TOLERANCE · θ is asked for, too. The start is mixed with a fixed random
-    vector; the basis is kept orthogonal in full, as in `bnbook.probes.fisher.lanczos`, which stops by ρ alone.
-    """
-    noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
-    q = start / start.norm() + 0.3 * noise / noise.norm()
-    rows, alphas, betas = [q / q.norm()], [], []
-    for step in range(1, min(STEPS, len(start)) + 1):
-        r = lanczos_step(product, rows, alphas, betas)
-        side = torch.tensor(betas[:-1], dtype=torch.float64)
-        small = (
-            torch.diag(torch.tensor(alphas, dtype=torch.float64)) + torch.diag(side, 1) + torch.diag(side, -1)
-        )
-        if not small.isfinite().all():
-            return float("nan")
-        values, vectors = torch.linalg.eigh(small)
-        value, away = float(values[-1]), betas[-1] * vectors[-1].abs()
-        apart = value - float(values[-2] + away[-2]) if step > 1 else 0.0
-        rest = float(away[-1])
-        wrong = min(rest, rest**2 / apart) if apart > 0 else rest
-        if (
-            betas[-1] == 0
-            or step == len(start)
-            or (wrong <= TOLERANCE * value and rest <= 10 * TOLERANCE * value)
-        ):
-            return value
-        rows.append(r / betas[-1])
-    raise BnbookError(f"λ_max is not found to {TOLERANCE:g} within {STEPS} steps")
-
-
 @contextmanager
-def _on_a_graph(subject: Subject, prepare: Prepare):
+def _on_a_graph(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, Tensor]]:
     with _prepared(subject, prepare) as (twin, leaves):
         outputs = _rows(twin.outputs(), len(twin.inputs))
         weight = torch.zeros_like(outputs, requires_grad=True)
@@ -642,8 +577,9 @@ def _on_a_graph(subject: Subject, prepare: Prepare):
         def grad(by: Tensor, **more: bool) -> list[Tensor]:  # given as `by`, it would load SymPy, for seconds
             value = (outputs * by).sum()
             found = torch.autograd.grad(value, leaves, allow_unused=True, retain_graph=True, **more)
-            found = [dense(g) for g in found]
-            return [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, found, strict=True)]
+            return [
+                torch.zeros_like(p) if g is None else dense(g) for p, g in zip(leaves, found, strict=True)
+            ]
 
         gradients = grad(weight, create_graph=True)
         live = [k for k, g in enumerate(gradients) if g.requires_grad]
@@ -655,7 +591,7 @@ def _on_a_graph(subject: Subject, prepare: Prepare):
             (moved,) = torch.autograd.grad(along, weight, retain_graph=True)
             if not tried:  # ⟨q, J J^T q⟩ = ‖J^T q‖²
                 one, other = float((q.double() * moved.flatten()).sum()), float(total_norm(u)) ** 2
-                if abs(one - other) > 1e-2 * other or not other < float("inf"):
+                if abs(one - other) > 1e-2 * other or not other < math.inf:
                     raise _NotTheJacobian
                 tried.append(True)
             return moved.flatten() / len(outputs)
@@ -664,7 +600,7 @@ def _on_a_graph(subject: Subject, prepare: Prepare):
 
 
 @contextmanager
-def _by_differences(subject: Subject, prepare: Prepare):
+def _by_differences(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, Tensor]]:
     double = subject.in_double()
     at = {n: p.detach().double() for n, p in subject.network.named_parameters() if p.is_floating_point()}
 
@@ -672,8 +608,7 @@ def _by_differences(subject: Subject, prepare: Prepare):
         with _prepared(double, prepare, changed) as (twin, _):
             return _rows(twin.outputs(), len(twin.inputs)).detach()
 
-    start = outputs(at)
-    size = float(total_norm(list(at.values())))
+    start, size = outputs(at), float(total_norm(list(at.values())))
 
     def product(q: Tensor) -> Tensor:
         with _prepared(double, prepare, at) as (twin, leaves):
@@ -681,7 +616,7 @@ def _by_differences(subject: Subject, prepare: Prepare):
             found = double.differentiate(value, leaves)
         u = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(at.items(), found, strict=True)}
         length = float(total_norm(list(u.values())))
-        if not 0 < length < float("inf"):
+        if not 0 < length < math.inf:
             return torch.zeros_like(q) if length == 0 else torch.full_like(q, torch.nan)
         h = 1e-6 * max(size, 1e-3) / length
         ahead, behind = (outputs({n: p + sign * h * u[n] for n, p in at.items()}) for sign in (1, -1))
@@ -691,31 +626,26 @@ def _by_differences(subject: Subject, prepare: Prepare):
 
 
 @contextmanager
-def _prepared(subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | None = None):
+def _prepared(
+    subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | None = None
+) -> Iterator[tuple]:
     """A copy whose parameters all take part, in the state that is asked for; attention in the form that torch
     can differentiate twice."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    with (
-        subject.twin(changed) as twin,
-        sdpa_kernel(SDPBackend.MATH),
-        torch.backends.cudnn.flags(enabled=False),
-    ):
+    once_more = sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False)
+    with subject.twin(changed) as twin, once_more[0], once_more[1], warnings.catch_warnings():
         leaves = [p.requires_grad_() for p in twin.network.parameters() if p.is_floating_point()]
         prepare(twin.network)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield twin, leaves
+        warnings.simplefilter("ignore")
+        yield twin, leaves
 
 
 def _rows(outputs: object, examples: int) -> Tensor:
     """(B, ...) -> (B, outputs); of several views or positions of an example as rows, all are its outputs."""
+    said = f"the network gives {described(outputs)}"
     if not isinstance(outputs, Tensor) or not outputs.dim() or not outputs.is_floating_point():
-        raise BnbookError(
-            f"the network gives {described(outputs)}; expected one tensor (B, ...) of real numbers; choose it with output="
-        )
+        raise BnbookError(f"{said}; expected one tensor (B, ...) of real numbers; choose it with output=")
     if len(outputs) % examples or not len(outputs):
-        raise BnbookError(
-            f"the network gives {described(outputs)} for {examples} examples; expected (B, ...)"
-        )
+        raise BnbookError(f"{said} for {examples} examples; expected (B, ...)")
     return outputs.reshape(examples, -1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -17,15 +16,15 @@ from bnbook.errors import BnbookError
 from bnbook.probes.copies import one_line, random_states, reach, set_random_states
 from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import finding, instruments
-from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
-from bnbook.report.finding import Anatomy, inspect
-from bnbook.report.finding import some as _some
+from bnbook.report.diagnosis import Seen, diagnose, require_optimizer
+from bnbook.report.finding import Anatomy
 from bnbook.report.instruments import LeftOut
 from bnbook.report.report import Findings, Report
-from bnbook.report.subject import Subject, dense, described, moved, unwrapped, watched
+from bnbook.report.subject import Subject, dense, described, moved, some, unwrapped, watched
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+MOST = 16  # batches of a loader that are asked for
 
 
 @torch.inference_mode(False)  # in which no pass has a gradient, whatever it asks for
@@ -57,62 +56,56 @@ def measure(
     positive learning rate; for a network or loss that does not take the batch, or whose loss is not one
     finite number; where something has moved all the same, with its name.
     """
+    from tqdm.auto import tqdm
+
     models = [model] if beside is None else [model, beside]
     batch, *others = _batches(batch)
     for each in models:
-        _check(each, batch)
+        if not isinstance(each, nn.Module):
+            raise BnbookError(f"a model of type {type(each).__name__}; expected a torch.nn.Module")
+    for each in (batch, *others):
+        _check(each)
     learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
     require_optimizer(optimizer)
     models = [unwrapped(each) for each in models]
     for each in models:
         _refuse_unready(each)
-    with _bar(len(models) * (5 + 3 * eigenvalues + bool(others)), progress) as step:
+    bar = {"total": len(models) * (5 + 3 * eigenvalues + bool(others)), "leave": False, "desc": "measuring"}
+    with tqdm(disable=None if progress is None else not progress, **bar) as shown:
+        how = learning_rate, lengths, eigenvalues, optimizer, others, shown.update
         found = [
-            _One(
-                Subject(each, loss, batch, output),
-                learning_rate,
-                lengths,
-                eigenvalues,
-                step,
-                optimizer,
-                others,
-            ).report(name)
+            _One(Subject(each, loss, batch, output), *how).report(name)
             for each, name in zip(models, names, strict=False)
         ]
     return found[0] if beside is None else replace(found[0], beside=found[1])
 
 
+@dataclass
 class _One:
     """The measurement of one network: first what can be tried, then each instrument by itself."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        learning_rate: float,
-        lengths: Sequence[float],
-        eigenvalues: bool,
-        step: Callable[[], Any],
-        optimizer: torch.optim.Optimizer | None = None,
-        others: Sequence[Batch] = (),
-    ) -> None:
-        self.subject, self.learning_rate, self.lengths, self.others = subject, learning_rate, lengths, others
-        self.eigenvalues, self.step, self.optimizer = eigenvalues, step, optimizer
-        self.warnings: list[str] = []
-        self.left_out: list[LeftOut] = []
+    subject: Subject
+    learning_rate: float
+    lengths: Sequence[float]
+    eigenvalues: bool
+    optimizer: torch.optim.Optimizer | None
+    others: Sequence[Batch]
+    step: Callable[[], Any]
+    warnings: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def report(self, name: str) -> Report:
-        subject = self.subject
+        subject, say = self.subject, self.warnings.append
         if not subject.parameters:
             raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
         before = subject.marks()
-        start, raw = _first_pass(subject, before)
+        self.start, raw = start, _ = _first_pass(subject, before)
         self.unused = tuple(n for n, g in raw.items() if g is None)
         self.gradient = {
             n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
         }
-        self.start = start
         try:
-            anatomy = inspect(subject)
+            anatomy = finding.inspect(subject)
             findings = self._tried(anatomy, raw)
         except BnbookError:
             raise
@@ -120,41 +113,30 @@ class _One:
             raise BnbookError(
                 f"one pass of this network runs, another one fails: {one_line(error)}"
             ) from error
-        seen = shift = by_layer = places = values = several = None
-        said: tuple[Sentence, ...] = ()
+        scape = shift = layers = places = values = several = said = None
         hindrance = self._hindrance(findings)
         if hindrance:
-            self.warnings.append(hindrance)
+            say(f"only the loss is measured: {hindrance}")
         else:
-            seen = self._attempt("landscape", self._landscape)
+            rate, g = self.learning_rate, self.gradient
+            scape = self._attempt("landscape", self._landscape)
             shift = self._attempt("covariate shift", lambda: self._shift(anatomy, findings))
-            by_layer = self._attempt("gradients by layer", lambda: self._by_layer(anatomy))
-            places = self._attempt("moments", lambda: self._moments(anatomy))
+            layers = self._kept("gradients by layer", lambda: instruments.by_layer(subject, anatomy, start))
+            places = self._kept("moments", lambda: instruments.moments(subject, anatomy, g, rate))
             if self.eigenvalues:
-                values = instruments.eigenvalues(
-                    subject, anatomy, findings.meeting, self._attempt, self.warnings.append
-                )
+                values = instruments.eigenvalues(subject, anatomy, findings.meeting, self._attempt, say)
             if self.others:
                 every = [subject.batch, *self.others]
                 several = self._attempt("several batches", lambda: instruments.over_batches(subject, every))
-            said = self._attempt(
-                "diagnosis",
-                lambda: diagnose(
-                    subject,
-                    anatomy,
-                    float(start),
-                    self.gradient,
-                    by_layer,
-                    self.learning_rate,
-                    self.optimizer,
-                    [inputs for inputs, _ in self.others],
-                ),
-            )
+            inputs = [each for each, _ in self.others]
+            how = float(start), g, layers, rate, self.optimizer, inputs
+            said = self._attempt("diagnosis", lambda: diagnose(Seen(subject, anatomy, *how)))
+        if places and (lost := places.not_finite):
+            say(f"moments are not finite numbers, before or after one step, in {some(lost)}")
         held = [each for each in said or () if each.about == "averages"]
         if held and values and values.population is not None:
-            self.warnings.append(
-                f"λ_max, statistics: population is that of averages of which {held[0].value:.0%} is what they were made with"
-            )
+            share = f"{held[0].value:.0%} is what they were made with"
+            say(f"λ_max, statistics: population is that of averages of which {share}")
         self.warnings += _left_out(self.left_out)
         if changed := moved(before, subject.marks()):
             raise BnbookError(
@@ -162,7 +144,7 @@ class _One:
                 "that keeps what it counts or draws in itself"
             )
         return Report(
-            name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, seen, shift, by_layer,
+            name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, scape, shift, layers,
             places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (),
             batches=several,
         )  # fmt: skip
@@ -186,40 +168,42 @@ class _One:
         for _ in range(8):  # half of the passes of a network that tosses a coin agree with the first
             if not finding.near(value, self.start):
                 break
-            with subject.twin() as twin:
-                value = twin.value().detach().double()
+            value = torch.tensor(subject.loss_at(), dtype=torch.float64)
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
         repeats = finding.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
         size = float(total_norm(list(gradient.values())))
         slope = finding.slope(subject) if repeats and not broken and size else None
-        mean = _twice(subject)
+        mean = _loss_of(subject, lambda y, t: (torch.cat([y] * 2), torch.cat([t] * 2)))
+        once = _loss_of(subject, lambda y, t: (y.clone(), t))
+        mean = mean / once if mean is not None and once else None
         self.warnings += _to_know(subject, anatomy, mean)
         frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
+        losses = float(self.start), float(value)
+        met = finding.meeting(subject)
         return Findings(
-            repeats, (float(self.start), float(value)), slope, finding.meeting(subject), mean, anatomy.in_order,
-            self.unused, zero, broken, frozen,
-        )  # fmt: skip
+            repeats, losses, slope, met, mean, anatomy.in_order, self.unused, zero, broken, frozen
+        )
 
-    def _hindrance(self, findings: Findings) -> str | None:
+    def _hindrance(self, findings: Findings) -> str:
         """Why nothing that rests on the gradient can be measured, if so."""
+        one, other = findings.losses
+        slope = findings.slope
         if not findings.repeats:
-            one, other = findings.losses
             return (
-                f"only the loss is measured: a second pass over the same batch from the same random state gives {other:.7g} "
+                f"a second pass over the same batch from the same random state gives {other:.7g} "
                 f"for {one:.7g}, or another gradient; something outside of the network counts or draws"
             )
         if findings.not_finite:
-            return f"only the loss is measured: it is finite, but its gradient is not, in {_some(findings.not_finite)}"
-        if findings.slope and not findings.slope.fits:
-            slope = findings.slope
+            return f"it is finite, but its gradient is not, in {some(findings.not_finite)}"
+        if slope and not slope.fits:
             return (
-                f"only the loss is measured: its gradient is not its slope ({slope.gradient:.4g} says the gradient, "
+                f"its gradient is not its slope ({slope.gradient:.4g} says the gradient, "
                 f"{slope.ahead:.4g} ahead and {slope.behind:.4g} behind says the loss along it), as with straight-through "
                 "estimators, detached parts or a dropout that is drawn anew"
             )
-        return None
+        return ""
 
     def _attempt(self, what: str, instrument: Callable[[], Any]) -> Any:
         try:
@@ -234,20 +218,25 @@ class _One:
             self.step()
         return None
 
+    def _kept(self, what: str, instrument: Callable[[], tuple[Any, list[LeftOut]]]) -> Any:
+        """What an instrument gives, beside the layers that it leaves out."""
+        found, out = self._attempt(what, instrument) or (None, [])
+        self.left_out += out
+        return found
+
     def _landscape(self) -> Any:
         if not any(g.any() for g in self.gradient.values()):
             raise BnbookError("the gradient is zero in every parameter, so that there is no way along it")
-        seen = instruments.landscape(
-            self.subject, self.start, self.gradient, [length * self.learning_rate for length in self.lengths]
-        )
-        lost = [k for k, g in zip(self.lengths, seen.gradient_distance, strict=True) if not torch.isfinite(g)]
-        lost += [k for k, v in zip(self.lengths, seen.loss, strict=True) if not torch.isfinite(v)]
+        steps = [length * self.learning_rate for length in self.lengths]
+        found = instruments.landscape(self.subject, self.start, self.gradient, steps)
+        finite = torch.isfinite(found.gradient_distance) & torch.isfinite(found.loss)
+        lost = [k for k, fits in zip(self.lengths, finite, strict=True) if not fits]
         if lost:
             self.warnings.append(
                 f"from {min(lost):g} learning rates along the gradient on, loss or gradient is no finite number: effective β is "
                 "infinite"
             )
-        return seen
+        return found
 
     def _shift(self, anatomy: Anatomy, findings: Findings) -> Any:
         shift, out = instruments.shift(self.subject, anatomy, self.gradient, self.unused, self.learning_rate)
@@ -255,7 +244,7 @@ class _One:
         none = [n for n, c in zip(shift.names, shift.cosine, strict=True) if torch.isnan(c)]
         if none:
             self.warnings.append(
-                f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({_some(none)}): the mean cosine "
+                f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({some(none)}): the mean cosine "
                 "is that of the others"
             )
         if not findings.in_order:
@@ -265,34 +254,14 @@ class _One:
             )
         return shift
 
-    def _by_layer(self, anatomy: Anatomy) -> Any:
-        found, out = instruments.by_layer(self.subject, anatomy, self.start)
-        self.left_out += out
-        return found
 
-    def _moments(self, anatomy: Anatomy) -> Any:
-        found, out = instruments.moments(self.subject, anatomy, self.gradient, self.learning_rate)
-        self.left_out += out
-        lost = [
-            n
-            for n, x in zip(found.names, found.mean_change + found.variance_change, strict=True)
-            if not math.isfinite(x)
-        ]
-        if lost:
-            self.warnings.append(
-                f"moments are not finite numbers, before or after one step, in {_some(lost)}"
-            )
-        return found
-
-
-MOST = 16  # batches of a loader that are asked for
+# ---- What is asked of a model, a batch and settings before anything runs ---------------------------------------------
 
 
 def _batches(batch: Any) -> list[Any]:
     """One pair of tensors, or the first pairs of what gives them; the random states are as they were before."""
-    if isinstance(batch, (Tensor, Mapping, str)) or not isinstance(batch, Iterable):
-        return [batch]
-    if isinstance(batch, (tuple, list)) and any(isinstance(each, Tensor) for each in batch):
+    pair = isinstance(batch, (tuple, list)) and any(isinstance(each, Tensor) for each in batch)
+    if pair or isinstance(batch, (Tensor, Mapping, str)) or not isinstance(batch, Iterable):
         return [batch]
     own = [getattr(each, "generator", None) for each in (batch, getattr(batch, "sampler", None))]
     own = [each for each in own if isinstance(each, torch.Generator)]
@@ -305,14 +274,10 @@ def _batches(batch: Any) -> list[Any]:
         set_random_states(states, own)
     if not found:
         raise BnbookError("no batch; expected at least one pair of tensors (inputs, targets)")
-    for each in found[1:]:
-        _check(nn.Identity(), each)
     return found
 
 
-def _check(model: nn.Module, batch: Batch) -> None:
-    if not isinstance(model, nn.Module):
-        raise BnbookError(f"a model of type {type(model).__name__}; expected a torch.nn.Module")
+def _check(batch: Any) -> None:
     pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(isinstance(b, Tensor) for b in batch)
     if not pair:
         raise BnbookError(
@@ -322,46 +287,50 @@ def _check(model: nn.Module, batch: Batch) -> None:
     if any(each.layout != torch.strided or each.is_nested for each in batch):
         raise BnbookError("a batch that is sparse or nested; expected tensors that hold every entry")
     if not batch[0].dim() or len(batch[0]) < 1:
-        raise BnbookError(
-            f"inputs of shape {tuple(batch[0].shape)}; expected (B, ...) with at least one example"
-        )
+        shape = tuple(batch[0].shape)
+        raise BnbookError(f"inputs of shape {shape}; expected (B, ...) with at least one example")
 
 
 def _settings(rate: Any, lengths: Any, names: Any, count: int) -> tuple[float, list[float], list[str]]:
     """The learning rate, the lengths and the names of so many networks, as plain numbers and words."""
-    try:
-        found = float(rate)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not 0 < found < math.inf or isinstance(rate, (str, bool)):
+    steps = _numbers(lengths)
+    known = [] if isinstance(rate, (str, bool)) else _numbers([rate])
+    if not known:
         raise BnbookError(f"learning rate {str(rate)[:40]}; expected a finite number above 0")
-    try:
-        steps = [float(each) for each in lengths]
-    except (TypeError, ValueError, OverflowError):
-        steps = []
-    if not steps or not all(0 < each < math.inf for each in steps):
+    if not steps:
         raise BnbookError(f"lengths {str(lengths)[:40]}; expected at least one, each a finite number above 0")
     if isinstance(names, str) or len(names) < count:
         raise BnbookError(f"names {names!r}; expected {count}, one for each network")
-    return found, steps, [str(each) for each in names]
+    return known[0], steps, [str(each) for each in names]
+
+
+def _numbers(values: Any) -> list[float]:
+    """Finite numbers above 0; none where any is something else."""
+    try:
+        found = [float(each) for each in values]
+    except (TypeError, ValueError, OverflowError):
+        return []
+    return found if all(0 < each < math.inf for each in found) else []
 
 
 def _refuse_unready(network: nn.Module) -> None:
-    complex_ = [n for n, p in network.named_parameters() if p.is_complex()]
-    if complex_:
-        raise BnbookError(f"{complex_[0]} is complex; expected parameters that are real numbers")
-    lazy = [n for n, p in network.named_parameters() if isinstance(p, nn.parameter.UninitializedTensorMixin)]
-    if lazy:
-        raise BnbookError(
-            f"{lazy[0]} of a lazy layer has no values yet; call the network once on a batch before"
-        )
-    last, end = "", 0
-    for name, p in sorted(network.named_parameters(), key=lambda named: named[1].data_ptr()):
-        if p.numel() and 0 < p.data_ptr() < end:
+    named = list(network.named_parameters())
+    for name, p in named:
+        if p.is_complex():
+            raise BnbookError(f"{name} is complex; expected parameters that are real numbers")
+        if isinstance(p, nn.parameter.UninitializedTensorMixin):
             raise BnbookError(
-                f"{last} and {name} are two parameters in one memory; expected one, given to both places"
+                f"{name} of a lazy layer has no values yet; call the network once on a batch before"
             )
+    last, end = "", 0
+    for name, p in sorted(named, key=lambda each: each[1].data_ptr()):
+        if p.numel() and 0 < p.data_ptr() < end:
+            both = f"{last} and {name} are two parameters in one memory"
+            raise BnbookError(f"{both}; expected one, given to both places")
         last, end = name, max(end, p.data_ptr() + p.numel() * p.element_size())
+
+
+# ---- What is tried first ---------------------------------------------------------------------------------------------
 
 
 def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -371,41 +340,41 @@ def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[
         found = _one_pass(subject)
     if touched:
         raise BnbookError(
-            f"a pass over a copy moves the network itself ({_some(touched)}): its code or its loss reaches it from outside; "
+            f"a pass over a copy moves the network itself ({some(touched)}): its code or its loss reaches it from outside; "
             "expected code that reaches all through self, and a loss of outputs and targets"
         )
     return found
 
 
+def _said(words: str, run: Callable[[], Any]) -> Any:
+    """What somebody else's code gives; what it complains of becomes the end of one line."""
+    try:
+        return run()
+    except BnbookError:
+        raise
+    except Exception as error:
+        raise BnbookError(f"{words}: {one_line(error)}") from error
+
+
 def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
-    inputs, targets = (
-        f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch
-    )
+    kinds = (f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch)
+    (inputs, targets), names = kinds, {n for n, _ in subject.network.named_parameters()}
     with subject.twin() as twin:
-        try:
-            outputs = twin.outputs()
-        except BnbookError:
-            raise
-        except Exception as error:
-            raise BnbookError(f"the network does not take inputs {inputs}: {one_line(error)}") from error
-        new = [
-            n for n, _ in twin.network.named_parameters() if n not in dict(subject.network.named_parameters())
-        ]
-        if new:
-            raise BnbookError(f"{new[0]} is made in the first pass; call the network once on a batch before")
-        try:
-            value = twin.reduced(outputs)
-        except BnbookError:
-            raise
-        except Exception as error:
-            raise BnbookError(
-                f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
-                f"loss that does, or output= (in a shell --output) for one of several: {one_line(error)}"
-            ) from error
+        outputs = _said(f"the network does not take inputs {inputs}", twin.outputs)
+        for name, _ in twin.network.named_parameters():
+            if name not in names:
+                raise BnbookError(
+                    f"{name} is made in the first pass; call the network once on a batch before"
+                )
+        words = (
+            f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
+            "loss that does, or output= (in a shell --output) for one of several"
+        )
+        value = _said(words, lambda: twin.reduced(outputs))
         if not torch.isfinite(value):
             lost = [n for n, b in subject.network.named_buffers() if not torch.isfinite(b).all()]
             where = (
-                f"; {_some(lost)} of the network is no finite number: a batch has overflowed once"
+                f"; {some(lost)} of the network is no finite number: a batch has overflowed once"
                 if lost
                 else ""
             )
@@ -414,27 +383,24 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
             )
         if not value.requires_grad:
             raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
-        named = twin.parameters
-        try:
-            value.backward()
-        except Exception as error:
-            raise BnbookError(f"the gradient of the loss cannot be taken: {one_line(error)}") from error
-        return value.detach().double(), {name: dense(named[name].grad) for name in subject.parameters}
+        _said("the gradient of the loss cannot be taken", value.backward)
+        return value.detach().double(), {
+            name: dense(twin.parameters[name].grad) for name in subject.parameters
+        }
 
 
-def _twice(subject: Subject) -> float | None:
-    """The loss of the outputs twice over the loss of the outputs: 1 for a mean over the examples."""
-    with subject.twin() as twin:
-        outputs = twin.outputs()
-        if not isinstance(outputs, Tensor) or not outputs.dim() or len(outputs) != len(twin.targets):
-            return None
+def _loss_of(subject: Subject, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float | None:
+    """The loss of outputs and targets that are changed before it sees them; None where it does not take them."""
+    with subject.twin() as twin, torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            with torch.no_grad():
-                once = twin.loss(outputs.clone(), twin.targets)
-                twice = twin.loss(torch.cat([outputs] * 2), torch.cat([twin.targets] * 2))
-        except Exception:
+            with torch.enable_grad():
+                outputs = twin.outputs().detach()
+            if len(outputs) == len(twin.targets):
+                return float(twin.loss(*change(outputs, twin.targets)))
+        except Exception:  # somebody else's code
             return None
-    return float(twice / once) if once else None
+    return None
 
 
 def _unregistered(subject: Subject) -> list[str]:
@@ -452,84 +418,56 @@ def _unregistered(subject: Subject) -> list[str]:
 
 def _spread(subject: Subject) -> bool:
     """Whether outputs (B, 1) meet targets (B,) in the loss as (B, B): it is that of the outputs spread by hand."""
-    with subject.twin() as twin:
-        outputs, targets = twin.outputs(), twin.targets
-        if not isinstance(outputs, Tensor) or outputs.shape != (len(targets), 1) or targets.dim() != 1:
-            return False
-        try:
-            with torch.no_grad(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                once = twin.loss(outputs.clone(), targets)
-                apart = twin.loss(outputs.expand(-1, len(targets)), targets.expand(len(targets), -1))
-                fits = twin.loss(outputs[:, 0], targets)
-        except Exception:  # somebody else's code
-            return False
-    return bool(torch.isclose(once, apart)) and not bool(torch.isclose(once, fits))
+    size = len(subject.batch[0])
+    if subject.batch[1].shape != (size,):
+        return False
+    column = lambda y: y if y.shape == (size, 1) else 1 / 0
+    changes = (
+        lambda y, t: (column(y).clone(), t),
+        lambda y, t: (column(y).expand(-1, size), t.expand(size, -1)),
+        lambda y, t: (column(y)[:, 0], t),
+    )
+    once, apart, fits = (_loss_of(subject, each) for each in changes)
+    same = lambda other: math.isclose(once, other, rel_tol=1e-5, abs_tol=1e-8)
+    return None not in (once, apart, fits) and same(apart) and not same(fits)
 
 
 def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator[str]:
-    if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if _half(subject) else 1):
-        rest = (
-            "gradients and β scale with the batch"
-            if abs(mean - 2) < 0.1
-            else "of another batch size it is another loss"
-        )
+    network = subject.network
+    half = any(p.dtype in (torch.float16, torch.bfloat16) for p in network.parameters())
+    if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if half else 1):
+        scale, other = "gradients and β scale with the batch", "of another batch size it is another loss"
+        rest = scale if abs(mean - 2) < 0.1 else other
         yield f"the loss is no mean over the examples (the batch twice gives {mean:.3g} times the loss): {rest}"
     over = [each for each in anatomy.normalizers if each.over_batch]
     still = [each.name or each.kind for each in over if not each.meets_now]
     if still:
+        kept = "the network is in training mode, but its own code keeps these layers from it"
         yield (
-            f"{len(still)} of {len(over)} batch normalizers are in inference mode ({_some(still)}): landscape, shift, "
+            f"{len(still)} of {len(over)} batch normalizers are in inference mode ({some(still)}): landscape, shift, "
             "gradients and moments are those of running averages; "
-            + (
-                "the network is in training mode, but its own code keeps these layers from it"
-                if subject.network.training
-                else "call model.train() for those of training"
-            )
+            f"{kept if network.training else 'call model.train() for those of training'}"
         )
-    keras = [
-        n
-        for n, m in subject.network.named_modules()
-        if hasattr(m, "moving_mean") and n not in anatomy.meeting
-    ]
-    if keras:
-        yield f"{_some(keras)} is in inference mode: models of Keras infer unless they are called with training=True"
-    hooked = [n for n, p in subject.network.named_parameters() if p._backward_hooks]
-    if hooked:
-        yield f"a hook changes the gradient of {_some(hooked)} on its way to the parameter: all numbers are those without it"
-    hidden = _unregistered(subject)
-    if hidden:
-        yield f"{_some(hidden)} is no part of what the network registers: its parameters are not measured"
+    modules, named = network.named_modules(), network.named_parameters()
+    if keras := [n for n, m in modules if hasattr(m, "moving_mean") and n not in anatomy.meeting]:
+        yield f"{some(keras)} is in inference mode: models of Keras infer unless they are called with training=True"
+    if hooked := [n for n, p in named if p._backward_hooks]:
+        yield f"a hook changes the gradient of {some(hooked)} on its way to the parameter: all numbers are those without it"
+    if hidden := _unregistered(subject):
+        yield f"{some(hidden)} is no part of what the network registers: its parameters are not measured"
     if _spread(subject):
         yield (
             f"the loss spreads outputs {(len(subject.batch[0]), 1)} against targets {tuple(subject.batch[1].shape)}: each example "
             "is compared with all targets; give both one shape"
         )
-    if _half(subject):
+    if half:
         yield "the weights are in half precision: changes below a part in 256 (bfloat16) or 2048 (float16) of a weight are lost"
 
 
-def _half(subject: Subject) -> bool:
-    return any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters())
-
-
 def _left_out(every: Sequence[LeftOut]) -> Iterator[str]:
-    for instrument in dict.fromkeys(each.instrument for each in every):
-        own = [each for each in every if each.instrument == instrument]
-        said = {
-            why: [each.layer for each in own if each.why == why]
-            for why in dict.fromkeys(each.why for each in own)
-        }
-        parts = [f"{_some(layers)} ({why})" for why, layers in said.items()]
+    said: dict[str, dict[str, list[str]]] = {}
+    for each in every:
+        said.setdefault(each.instrument, {}).setdefault(each.why, []).append(each.layer)
+    for instrument, reasons in said.items():
+        parts = [f"{some(layers)} ({why})" for why, layers in reasons.items()]
         yield f"{instrument} without {'; '.join(parts)}"
-
-
-@contextmanager
-def _bar(total: int, wanted: bool | None) -> Iterator[Callable[[], Any]]:
-    """A bar on a terminal or in a notebook; gives the function that counts a part as done."""
-    from tqdm.auto import tqdm
-
-    with tqdm(
-        total=total, disable=None if wanted is None else not wanted, leave=False, desc="measuring"
-    ) as bar:
-        yield lambda: bar.update(1)

@@ -30,9 +30,7 @@ class Findings:
     repeats: bool  # whether two passes from one state gave one loss and one gradient
     losses: tuple[float, float]  # of these two passes
     slope: Slope | None  # of the loss along its gradient; None where there is no gradient to go along
-    meeting: (
-        tuple[str, ...] | None
-    )  # where the examples meet in the mode that the network is in; "" is its own code
+    meeting: tuple[str, ...] | None  # where the examples meet in the network's mode; "" is its own code
     mean: float | None  # loss of the batch twice over that of the batch: 1 for a mean over the examples
     in_order: bool  # whether layers run in the order of registration
     unused: tuple[str, ...]  # trained parameters that do not reach the loss
@@ -69,7 +67,7 @@ class Report:
 
     def summary(self) -> Iterator[tuple[str, float | None]]:
         """The rows of `table`: what a number is called, and the number."""
-        scape, shift, moments = self.landscape, self.shift, self.moments
+        scape, shift, moments, several = self.landscape, self.shift, self.moments, self.batches
         yield "loss of the batch", self.loss
         yield "gradient norm", float(scape.start_norm) if scape else None
         yield (
@@ -78,25 +76,18 @@ class Report:
         )
         yield "largest change of the gradient", float(scape.gradient_distance.max()) if scape else None
         yield "effective β", self.effective_smoothness
-        later = slice(1, None)  # the first layer has none before it
-        some = shift is not None and len(shift.names) > 1
-        known = some and bool(shift.cosine[later].isfinite().any())
-        yield (
-            "covariate shift, cosine (mean over layers)",
-            float(shift.cosine[later].nanmean()) if known else None,
-        )
-        yield (
-            "covariate shift, ‖G − G'‖ (mean over layers)",
-            float(shift.distance[later].mean()) if some else None,
-        )
+        cosine = shift.cosine[1:] if shift else torch.zeros(0)  # the first layer has none before it
+        known = float(cosine.nanmean()) if bool(cosine.isfinite().any()) else None
+        yield "covariate shift, cosine (mean over layers)", known
+        distance = float(shift.distance[1:].mean()) if len(cosine) else None
+        yield "covariate shift, ‖G − G'‖ (mean over layers)", distance
         for name in NAMES if self.eigenvalues else ():
             yield f"λ_max, statistics: {name}", getattr(self.eigenvalues, name)
-        if self.batches:
-            count, scale = len(self.batches.losses), self.batches.examples
-            yield f"loss, mean of {count} batches", float(self.batches.losses.mean())
-            yield "loss, standard deviation over batches", self.batches.spread
-            yield "noise of the gradient of one batch", self.batches.noise
-            yield "noise scale, examples", scale if np.isfinite(scale) else None
+        if several:
+            yield f"loss, mean of {len(several.losses)} batches", float(several.losses.mean())
+            yield "loss, standard deviation over batches", several.spread
+            yield "noise of the gradient of one batch", several.noise
+            yield "noise scale, examples", several.examples if np.isfinite(several.examples) else None
         for place in dict.fromkeys(moments.places) if moments else ():
             chosen = np.array([each == place for each in moments.places])
             yield f"{place}: change of the mean by one update", float(moments.mean_change[chosen].mean())
@@ -104,21 +95,15 @@ class Report:
 
     def table(self) -> str:
         """One line a number, one column a network, then what was found and the warnings."""
-        columns = [dict(each.summary()) for each in self._all()]
-        names = list(dict.fromkeys(name for column in columns for name in column))
-        lines = [["", *(each.name for each in self._all())]]
-        lines += [[name, *(_number(column.get(name)) for column in columns)] for name in names]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        text = [
-            line[0].ljust(widths[0])
-            + "".join(f"  {cell:>{w}}" for cell, w in zip(line[1:], widths[1:], strict=True))
-            for line in lines
-        ]
+        lines = [["", *(each.name for each in self._all())], *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = []
+        for first, *cells in lines:
+            text.append(first.ljust(widths[0]) + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths[1:])))
         for each in self._all():
             kinds = [found.kind for found in each.normalizers]
             counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
-            text.append(f"{each.name}: normalizers: {counted}")
-            text += [f"{each.name}: {warning}" for warning in each.warnings]
+            text += [f"{each.name}: {words}" for words in (f"normalizers: {counted}", *each.warnings)]
         if any(each.eigenvalues for each in self._all()):
             text.append("λ_max is that of the squared error ½‖f‖² of the outputs f, whatever the loss is")
         for each in self._all():
@@ -139,35 +124,33 @@ class Report:
 
     def to_html(self) -> str:
         """One page that loads nothing: what to know, the numbers, what was found, and the figure."""
-        rows, reports = [dict(each.summary()) for each in self._all()], self._all()
-        names = list(dict.fromkeys(name for column in rows for name in column))
-        head = "".join(f"<th>{escape(each.name)}</th>" for each in reports)
-        body = "".join(
-            f"<tr><td>{escape(name)}</td>{''.join(f'<td>{_number(c.get(name))}</td>' for c in rows)}</tr>"
-            for name in names
-        )
-        parts = []
-        for each in reports:
-            said = "".join(
-                f"<li>{escape(s.says)} <small>{escape(s.chapter)}</small></li>" for s in each.diagnosis
-            )
-            found = [*(f"{n.name}: {n.kind}" for n in each.normalizers), *each.warnings]
-            parts.append(f"<h2>{escape(each.name)}</h2><ol>{said or '<li>nothing to say</li>'}</ol>")
-            parts.append(
-                f"<details><summary>{len(each.normalizers)} normalizers, {len(each.warnings)} notes</summary><ul>"
-            )
-            parts.append("".join(f"<li>{escape(words)}</li>" for words in found) + "</ul></details>")
+        listed = lambda kind, items: f"<{kind}>{''.join(f'<li>{item}</li>' for item in items)}</{kind}>"
+        page = []
+        for each in self._all():
+            said = [f"{escape(s.says)} <small>{escape(s.chapter)}</small>" for s in each.diagnosis]
+            found = [escape(w) for w in (*(f"{n.name}: {n.kind}" for n in each.normalizers), *each.warnings)]
+            counted = f"{len(each.normalizers)} normalizers, {len(each.warnings)} notes"
+            page.append(f"<h2>{escape(each.name)}</h2>{listed('ol', said or ['nothing to say'])}")
+            page.append(f"<details><summary>{counted}</summary>{listed('ul', found)}</details>")
+        head = "".join(f"<th>{escape(each.name)}</th>" for each in self._all())
+        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()]
+        page.append(f"<table><tr><th></th>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")
         drawn = StringIO()
         self.figure().savefig(drawn, format="svg")
-        title, svg = escape(", ".join(each.name for each in reports)), drawn.getvalue()
-        svg = svg[svg.index("<svg") :]
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-            f"{''.join(parts)}<table><tr><th></th>{head}</tr>{body}</table>{svg}</html>\n"
-        )
+        page.append(drawn.getvalue()[drawn.getvalue().index("<svg") :])
+        title = escape(", ".join(each.name for each in self._all()))
+        top = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        return f"{top}<style>{_STYLE}</style>{''.join(page)}</html>\n"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.table())}</pre>"
+
+    def _rows(self) -> list[list[str]]:
+        """What each number is called, and the number of each network."""
+        columns = [dict(each.summary()) for each in self._all()]
+        written = lambda value: "not measured" if value is None else f"{value:.4g}"
+        names = dict.fromkeys(name for column in columns for name in column)
+        return [[name, *(written(column.get(name)) for column in columns)] for name in names]
 
     def _all(self) -> tuple[Report, ...]:
         return (self,) if self.beside is None else (self, self.beside)
@@ -179,15 +162,11 @@ _STYLE = (
 )
 
 
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.4g}"
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Landscape):
-        return _plain(asdict(value) | {"effective_smoothness": value.effective_smoothness})
+        value = asdict(value) | {"effective_smoothness": value.effective_smoothness}
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return _plain(value.tolist())
     if isinstance(value, dict):

@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from bnbook.errors import BnbookError
-from bnbook.probes.copies import BOXES, ENDS, Copies, is_compiled, reach
+from bnbook.probes.copies import BOXES, ENDS, GENERATORS, Copies, is_compiled, random_states, reach
 from bnbook.probes.functional import Batch, Loss
+
+Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is asked about
 
 # ---- All that a network, a loss and a batch hold, and what of it has moved -------------------------------------------
 
@@ -27,8 +31,7 @@ def marks(*roots: tuple[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, root in roots:
         for path, value in reach(root, name):
-            mark = _mark(value)
-            found[path] = mark
+            found[path] = _mark(value)
             if isinstance(value, Tensor) and value.is_leaf and value.grad is not None:
                 found[f"{path}.grad"] = _mark(value.grad)
     return found
@@ -36,37 +39,31 @@ def marks(*roots: tuple[str, Any]) -> dict[str, Any]:
 
 def _mark(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return "tensor", tuple(value.shape), value.dtype, value.requires_grad, _hash(value)
+        try:
+            held = _hash(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        except (
+            RuntimeError,
+            NotImplementedError,
+            TypeError,
+        ):  # no bytes: on the meta device, sparse, quantized
+            held = value._version
+        return tuple(value.shape), value.dtype, value.requires_grad, held
     if isinstance(value, np.ndarray):
-        return "array", value.shape, _bytes_hash(value)
+        return value.shape, repr(value) if value.dtype.hasobject else _hash(np.ascontiguousarray(value))
     if isinstance(value, ENDS):
         return value if value == value else "nan"
-    if isinstance(value, torch.Generator):
-        return _hash(value.get_state())
-    if isinstance(value, random.Random):
-        return hash(value.getstate())
-    if isinstance(value, np.random.Generator):
-        return repr(value.bit_generator.state)
-    if isinstance(value, np.random.RandomState):
-        return repr(value.get_state(legacy=False))
+    if isinstance(value, GENERATORS):
+        return _hash(pickle.dumps(random_states([value])[-1]))
     if isinstance(value, (Mapping, *BOXES)):
         with suppress(Exception):  # somebody's own container
             return type(value).__name__, len(value)
     return type(value).__name__
 
 
-def _hash(tensor: Tensor) -> Any:
-    try:
-        values = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
-        return _bytes_hash(values.numpy())
-    except (RuntimeError, NotImplementedError, TypeError):  # no bytes: on the meta device, sparse, quantized
-        return tensor._version
-
-
-def _bytes_hash(array: np.ndarray) -> Any:
-    if array.dtype.hasobject:
-        return repr(array)
-    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
+def _hash(values: np.ndarray | bytes) -> str:
+    return hashlib.blake2b(
+        values if isinstance(values, bytes) else values.tobytes(), digest_size=16
+    ).hexdigest()
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -87,15 +84,11 @@ class Twin:
     inputs: Tensor
     targets: Tensor
     pick: Callable[[Any], Any]
-    names: Sequence[str]  # of the parameters, in the original
-
-    @property
-    def parameters(self) -> dict[str, Tensor]:
-        return dict(zip(self.names, self.network.parameters(), strict=True))
+    parameters: dict[str, Tensor]  # under their names in the original
 
     def outputs(self, inputs: Tensor | None = None) -> Any:
         with _no_exit("network"):
-            return self.pick(self.network(self.inputs if inputs is None else inputs))
+            return self.pick(self.network(self.inputs if inputs is None else inputs.to(self.inputs.dtype)))
 
     def value(self) -> Tensor:
         """L, ()."""
@@ -105,9 +98,8 @@ class Twin:
         with _no_exit("loss"):
             found = self.loss(outputs, self.targets)
         if not isinstance(found, Tensor) or found.dim():
-            kind = (
-                f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"type {type(found).__name__}"
-            )
+            a = isinstance(found, Tensor)
+            kind = f"shape {tuple(found.shape)}" if a else f"type {type(found).__name__}"
             raise BnbookError(f"a loss of {kind}; expected one number; reduce it by mean or sum")
         return found
 
@@ -150,30 +142,44 @@ class Subject:
             _registered(network)
             inputs, targets = (copy.deepcopy(each.detach()) for each in self.batch)
             if self.double:
-                network, inputs = network.double(), _wide(inputs)
+                network, inputs, targets = network.double(), _wide(inputs), _wide(targets)
                 loss = loss.double() if isinstance(loss, nn.Module) else loss
-                targets = _wide(targets)
             names = [name for name, _ in self.network.named_parameters()]  # a copy may name them anew
-            for name, parameter in zip(names, network.parameters(), strict=True) if changed else ():
-                if name in changed:
-                    parameter.data = changed[name].detach().clone().to(parameter.dtype)
-            yield Twin(network, loss, inputs, targets, self._pick, names)
+            own = dict(zip(names, network.parameters(), strict=True))
+            for name in own.keys() & (changed or {}):
+                own[name].data.copy_(changed[name])
+            yield Twin(network, loss, inputs, targets, self._pick, own)
+
+    def run(
+        self, prepare: Prepare = lambda _: None, *, before: Callable | None = None, behind: Callable | None = None,
+        names: Iterable[str] | None = None, changed: Mapping[str, Tensor] | None = None, inputs: Tensor | None = None,
+        grad: bool = True,
+    ) -> Any:  # fmt: skip
+        """What a copy gives in a state, for inputs (the batch's). Of the modules of these names (all) is looked at what they
+        get, before(name, module, got, more), and what they give, behind(name, module, got, gave)."""
+        with self.twin(changed) as twin, nullcontext() if grad else torch.no_grad():
+            prepare(twin.network)
+            modules = dict(twin.network.named_modules())
+            for name in modules if names is None else names:
+                watch(modules[name], before and partial(before, name), behind and partial(behind, name))
+            return twin.outputs(inputs)
 
     def gradient(
         self, changed: Mapping[str, Tensor] | None = None, wanted: Sequence[str] | None = None
     ) -> tuple[Tensor, dict[str, Tensor | None]]:
-        """L(θ), (), float64, and its gradient by the wanted parameters (all); None where it is not reached."""
+        """L(θ), (), and its gradient by the wanted parameters (all); None where it is not reached."""
         with self.twin(changed) as twin:
-            named = twin.parameters
             names = list(self.parameters) if wanted is None else list(wanted)
             value = twin.value()
-            found = self.differentiate(value, [named[name] for name in names])
-        return value.detach().double(), dict(zip(names, found, strict=True))
+            found = self.differentiate(value, [twin.parameters[name] for name in names])
+        return value.detach(), dict(zip(names, found, strict=True))
 
     def __call__(self, changed: Mapping[str, Tensor], wanted: Sequence[str]) -> tuple[Tensor, list[Tensor]]:
         """As `bnbook.probes.functional.LossAt`, whose place it takes in the probes: zeros where nothing is reached."""
         loss, found = self.gradient(changed, wanted)
-        return loss, [torch.zeros_like(self.parameters[n]) if g is None else g for n, g in found.items()]
+        return loss.double(), [
+            torch.zeros_like(self.parameters[n]) if g is None else g for n, g in found.items()
+        ]
 
     def differentiate(self, value: Tensor, leaves: Sequence[Tensor]) -> list[Tensor | None]:
         if not self.by_backward:
@@ -181,16 +187,21 @@ class Subject:
         value.backward()
         return [dense(leaf.grad) for leaf in leaves]
 
+    def loss_at(self, changed: Mapping[str, Tensor] | None = None) -> float:
+        with self.twin(changed) as twin:
+            return float(twin.value().detach())
+
     def on(self, batch: Batch) -> Subject:
         """The same on another batch."""
-        found = copy.copy(self)
-        found.batch = batch
-        return found
+        return self._but("batch", batch)
 
     def in_double(self) -> Subject:
         """The same in 64 bits, where it can be."""
+        return self._but("double", True)
+
+    def _but(self, name: str, value: Any) -> Subject:
         found = copy.copy(self)
-        found.double = True
+        setattr(found, name, value)
         return found
 
     def _pick(self, outputs: Any) -> Any:
@@ -206,6 +217,26 @@ class Subject:
             return outputs[self.output]
         except (KeyError, IndexError, AttributeError, TypeError):
             raise BnbookError(f"no output {self.output!r} in {described(outputs)}") from None
+
+
+def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -> None:
+    """Hooks that only look; a module inside a scripted one runs unseen, and so does one on tensors inside torch.func.vmap or
+    grad, which hold no values that can be kept."""
+
+    def seen(look: Callable) -> Callable:
+        return lambda m, *given: (
+            None if any(map(_inside_vmap, tree_leaves(given))) else look(m, *given) and None
+        )
+
+    with suppress(RuntimeError, AttributeError):
+        if before:
+            module.register_forward_pre_hook(seen(before), with_kwargs=True)
+        if behind:
+            module.register_forward_hook(seen(behind))
+
+
+def _inside_vmap(value: Any) -> bool:
+    return isinstance(value, Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(value)
 
 
 def _with_layers(network: nn.Module) -> nn.Module:
@@ -236,38 +267,36 @@ def part(network: nn.Module, name: str) -> nn.Module:
     return dict(network.named_modules())[name]
 
 
+def some(names: Sequence[str]) -> str:
+    """Three of them, and how many more."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name or "the network's own code" for name in names[:3]) + more
+
+
 def described(outputs: Any) -> str:
     """What a network gives, in words."""
     if isinstance(outputs, Tensor):
-        if not outputs.dim():
-            return "a single number"
-        return f"a tensor {tuple(outputs.shape)}{' of complex numbers' if outputs.is_complex() else ''}"
-    if isinstance(outputs, Mapping):
-        parts = [f"{key}: {described(each)}" for key, each in outputs.items()]
-    elif isinstance(outputs, (tuple, list)):
+        numbers = f"a tensor {tuple(outputs.shape)}" + " of complex numbers" * outputs.is_complex()
+        return numbers if outputs.dim() else "a single number"
+    kind = f"a {type(outputs).__name__}"
+    if isinstance(outputs, (tuple, list)):
         parts = [described(each) for each in outputs]
     else:
-        parts = [
-            f"{k}: {described(v)}"
-            for k, v in getattr(outputs, "__dict__", {}).items()
-            if isinstance(v, Tensor)
-        ]
-    return (
-        f"a {type(outputs).__name__} of {len(parts)} ({', '.join(parts[:4])})"
-        if parts
-        else f"a {type(outputs).__name__}"
-    )
+        a = isinstance(outputs, Mapping)
+        own = (
+            outputs
+            if a
+            else {k: v for k, v in getattr(outputs, "__dict__", {}).items() if isinstance(v, Tensor)}
+        )
+        parts = [f"{key}: {described(each)}" for key, each in own.items()]
+    return f"{kind} of {len(parts)} ({', '.join(parts[:4])})" if parts else kind
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
     """The network inside data parallel, distributed and compiled wrappers."""
-    while True:
-        if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        elif is_compiled(model):
-            model = model._orig_mod
-        else:
-            return model
+    while isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)) or is_compiled(model):
+        model = model._orig_mod if is_compiled(model) else model.module
+    return model
 
 
 @contextmanager
@@ -278,9 +307,7 @@ def watched(subject: Subject, before: Mapping[str, Any], touched: list[str]) -> 
         for parameter, _ in kept:
             parameter.grad = None
         yield
-        touched += [
-            f"the gradient of {name}" for name, p in subject.owner.named_parameters() if p.grad is not None
-        ]
+        touched += [f"the gradient of {n}" for n, p in subject.owner.named_parameters() if p.grad is not None]
     finally:
         for parameter, gradient in kept:
             parameter.grad = gradient
