@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -319,31 +319,26 @@ class Statistics:
             module.training = False
             watch(module, give, None)
 
-    def modes(self, prepare: Prepare) -> dict[str, tuple[bool, bool]]:
-        """Layers that are seen to run -> whether in training mode, and whether they were put into it."""
-        kept: dict[str, bool] = {}
+    def check_mode(self, prepare: Prepare) -> None:
+        """BnbookError where a layer runs in another mode than it was put into."""
         wanted: dict[str, bool] = {}
+        runs: dict[str, bool] = {}
 
         def told(network: nn.Module) -> None:
             prepare(network)
             wanted.update({name: part(network, name).training for name in self.names})
 
-        self.subject.run(told, before=lambda name, m, *_: kept.update({name: m.training}), names=self.names)
-        return {name: (mode, wanted[name]) for name, mode in kept.items()}
-
-    def check_mode(self, prepare: Prepare) -> None:
-        """BnbookError where a layer runs in another mode than it was put into."""
-        for name, (training, wanted) in self.modes(prepare).items():
-            if training != wanted:
-                mode = "training" if training else "inference"
-                raise BnbookError(f"the network's own code puts {self.said(name)} into {mode} mode")
+        self.subject.run(told, before=lambda name, m, *_: runs.update({name: m.training}), names=self.names)
+        for name in [name for name, training in runs.items() if training != wanted[name]]:
+            mode = "training" if runs[name] else "inference"
+            raise BnbookError(f"the network's own code puts {self.said(name)} into {mode} mode")
 
     def meets_nowhere(self) -> bool:
         """Whether no layer is seen to run in which examples could meet, and none do in training mode."""
-        try:
-            return not self.names or (not self.modes(self.batch) and meeting(self.subject, self.batch) == ())
-        except Exception:  # in a mode that the network is not in somebody else's code may fail
-            return False
+        with suppress(Exception):  # in a mode that the network is not in somebody else's code may fail
+            ran = self.anatomy.ran & {*self.names}
+            return not self.names or (not ran and meeting(self.subject, self.batch) == ())
+        return False
 
     def check_population(self) -> None:
         """BnbookError where there are no running averages to infer with."""

@@ -53,7 +53,8 @@ def _mark(value: Any) -> Any:
     if isinstance(value, ENDS):
         return value if value == value else "nan"
     if isinstance(value, GENERATORS):
-        return _hash(pickle.dumps(random_states([value])[-1]))
+        state = random_states([value])[-1][0]
+        return _hash(pickle.dumps(state.tolist() if isinstance(state, Tensor) else state))
     if isinstance(value, (Mapping, *BOXES)):
         with suppress(Exception):  # somebody's own container
             return type(value).__name__, len(value)
