@@ -278,7 +278,7 @@ class Seen:
             for key, kept in kept_by(module).items():
                 if kept.numel() == len(values):
                     away = torch.where(kept.isfinite(), kept, 0.0)
-                    kept.copy_(away + 1 + away.abs())
+                    kept.detach().copy_(away + 1 + away.abs())
                     start[name][key] = kept.detach().double().flatten().clone()
 
         def leave(name: str, module: nn.Module, _got: tuple, _gave: object) -> None:
@@ -294,8 +294,7 @@ class Seen:
                     if rest < 0.02 and w > 0 and rest < found[name].get(which, (1.0,))[0]:
                         found[name][which] = rest, key, power, round(w, 6)
 
-        with torch.no_grad():
-            self.run(self.by_batch, before=enter, behind=leave, names=list(self.met))
+        self.run(self.by_batch, before=enter, behind=leave, names=list(self.met))
         result = {}
         for name, met in self.met.items():
             fits, kept = found.get(name, {}), kept_by(part(self.subject.network, name))
@@ -359,9 +358,8 @@ def diagnose(seen: Seen) -> tuple[Sentence, ...]:
     return tuple(sorted(found, key=lambda each: -each.weight))
 
 
-Told = Iterator[
-    tuple[str, float, Sequence[str], dict[str, object]]
-]  # about, its number, the layers, further words
+#: What it is about, its number, the layers, further words of the sentence.
+Told = Iterator[tuple[str, float, Sequence[str], dict[str, object]]]
 
 
 def _averages(seen: Seen) -> Told:
