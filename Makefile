@@ -17,6 +17,9 @@ TORCH = --no-deps $(TORCH_FROM) $$(grep -E '^torch(vision)?==' requirements.lock
 # pip knows addresses only; the names are uv's.
 TORCH_BY_PIP = $(if $(findstring /,$(TORCH_INDEX)),$(BIN)/python -m pip install --retries 1 $(TORCH),false)
 
+NO_TORCH = $(if $(findstring /,$(TORCH_INDEX))$(findstring uv,$(INSTALLER)),no torch could be had from \
+	TORCH_INDEX=$(TORCH_INDEX),INSTALLER=pip takes an address as TORCH_INDEX and knows no name such as $(TORCH_INDEX))
+
 # Packages come by uv, which takes a fifth of pip's time; by pip where uv cannot be had or fails, or with INSTALLER=pip
 # (uv does not read pip's configuration).
 INSTALLER ?= uv
@@ -37,6 +40,7 @@ help:
 	@echo "make bench                 what probes and training cost, beside their bars (benchmarks/README.md)"
 	@echo "make probes                ask all libraries and tools of the two chapters on them again, from an empty cache"
 	@echo "make lab                   JupyterLab, with copies of the chapters as notebooks in lab/"
+	@echo "make install               the packages alone, into $(VENV), which the other targets do first"
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
 	@echo "make lock                  write requirements.lock anew from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)"
@@ -107,8 +111,8 @@ $(VENV)/lock.stamp: requirements.lock | $(BIN)/python
 	test "$(INSTALLER)" != uv || $(BIN)/python -m pip install -q $$(grep '^uv==' requirements.lock) || true
 ifneq ($(TORCH_INDEX),)
 	@{ test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install --python $(BIN)/python $(TORCH); } || $(TORCH_BY_PIP) || \
-	echo "make: no torch from TORCH_INDEX=$(TORCH_INDEX) (not reached; or a name such as cpu with INSTALLER=pip, which takes" \
-	"an address): it comes from the plain index, with its GPU libraries"
+	echo "make: $(NO_TORCH): it comes from the plain index, with its GPU libraries" \
+	"(5.6 GB); for another try: make distclean, then this command again"
 endif
 	$(call install_packages,-r requirements.lock)
 	echo "$(TORCH_INDEX)" > $(VENV)/torch-index

@@ -72,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(command=function)
         return command
 
-    add("list", _list, "list the chapters with their parameters and their published evidence")
+    listed = add("list", _list, "list the chapters with their parameters and their published evidence")
+    listed.add_argument("chapters", nargs="*", metavar="CHAPTER", help="these only")
     run = add("run", _run, "run chapters into runs/PROFILE")
     publish = add("publish", _publish, "take passed runs over into executed/")
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
@@ -85,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
         command.add_argument("--profile", default=profile, choices=PROFILES)
-    run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
+    run.add_argument("--seeds", type=int, metavar="N", help="how many, from the chapter's first_seed on")
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
@@ -139,7 +140,7 @@ def _list(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import chapters
     from bookpress.pipeline.chapter_runs import published_runs
 
-    for chapter in chapters.discover():
+    for chapter in chapters.select(arguments.chapters) if arguments.chapters else chapters.discover():
         best = next((run for run in published_runs(chapter) if run.is_fresh()), None)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():

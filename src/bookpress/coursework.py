@@ -152,7 +152,7 @@ def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
         raise PressError(f"{target} is there already; name a folder that is not")
     known = {path.stem: path for path in discover()}
     if unknown := [name for name in names if name not in known]:
-        raise PressError(f"no assignment {unknown[0]!r}; expected some of {', '.join(known)}")
+        raise PressError(f"no sheet {unknown[0]!r}; expected some of {', '.join(known)}")
     assignments = [read(known[name]) for name in names or known]
     scratch = target.with_name(f".{target.name}.making")
     shutil.rmtree(scratch, ignore_errors=True)

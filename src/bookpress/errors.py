@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class PressError(Exception):
     """Bad input, said in one line: what was wrong, what is expected, what to do (the command line exits with
@@ -21,3 +24,9 @@ def reason(error: OSError) -> str:
         return error.strerror + (f" ({error.filename})" if error.filename else "")
     first = error.args[0] if error.args else ""
     return str(first[0][-1] if isinstance(first, list) and first else first) or type(error).__name__
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question with the known name that is nearest, and a space; nothing where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}? " if near else ""

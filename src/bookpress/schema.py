@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from bookpress.errors import PressError
+from bookpress.errors import PressError, did_you_mean
 
 #: What is expected, by pydantic's name of the mistake; of others by its words.
 EXPECTED = {
@@ -59,10 +59,15 @@ class Entry:
         ]
         optional = [each.name for each in fields(cls) if each.name not in (*needed, *cls._implied)]
         expected = f"keys {', '.join(needed)}" + f"; optional {', '.join(optional)}" * bool(optional)
+        unknown = [str(name) for name in given if name not in (*needed, *optional, *cls._implied)]
         if missing := [name for name in needed if name not in given]:
-            raise ValueError(f"lacks {', '.join(missing)}; expected {expected}")
-        if unknown := [str(name) for name in given if name not in (*needed, *optional, *cls._implied)]:
-            raise ValueError(f"has unknown key {', '.join(unknown)}; expected {expected}")
+            written = f" and has {unknown[0]}" if unknown else ""
+            raise ValueError(f"lacks {', '.join(missing)}{written}; expected {expected}")
+        if unknown:
+            hint = did_you_mean(unknown[0], (*needed, *optional)).rstrip()
+            raise ValueError(
+                f"has unknown key {', '.join(unknown)}{f' ({hint})' * bool(hint)}; expected {expected}"
+            )
         if empty := [name for name, value in given.items() if value in (None, "")]:
             raise ValueError(f"has nothing behind {empty[0]}; expected a value, or no such key")
         return given

@@ -47,6 +47,18 @@ class LOADER(_FAST):
 LOADER.add_constructor("tag:yaml.org,2002:int", LOADER.construct_yaml_int)
 #: What a line of nested lists and keys begins with.
 INDENT = re.compile(r"^[ \t?:-]*", re.M)
+#: Words of the parser, in C and in Python, for the commonest slips -> what to do.
+ADVICE = {
+    "mapping values are not allowed": "put a text with a colon and a space into quotes, or mend the indentation",
+    "did not find expected key": "begin it in the column of its neighbours, and mind quotes within quotes",
+    "expected <block end>": "begin it in the column of its neighbours, and mind quotes within quotes",
+    "tab character": "indent by spaces",
+    "cannot start any token": "indent by spaces, not by a tab; put a text that begins with @, ` or % into quotes",
+    "expected ',' or '}'": "put commas between entries, and close the brace",
+    "expected ',' or ']'": "put commas between entries, and close the bracket",
+    "unexpected end of stream": "close the quote or bracket",
+    "unknown escape character": "put a text with a backslash into single quotes",
+}
 #: Values of a file, those that an alias repeats counted each time: a hundred times those of the longest file here.
 LARGEST = 1_000_000
 
@@ -81,7 +93,9 @@ def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         what = ":" if isinstance(error, Unclear) else " is not YAML:"
-        raise PressError(f"{file}{line}{what} {getattr(error, 'problem', error)}") from None
+        problem = str(getattr(error, "problem", error))
+        advice = next((f"; {do}" for words, do in ADVICE.items() if words in problem), "")
+        raise PressError(f"{file}{line}{what} {problem}{advice}") from None
     if most > READABLE or not _within(content):
         raise PressError(
             f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "

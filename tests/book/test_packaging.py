@@ -97,15 +97,19 @@ def test_what_is_installed_is_what_is_locked():
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
 @pytest.mark.parametrize(
-    "given, tried",
+    "given, tried, why",
     [
-        ("TORCH_INDEX=cpu", "uv"),
-        ("TORCH_INDEX=cpu INSTALLER=pip", ""),
-        ("TORCH_INDEX=http://127.0.0.1:9/simple", "uv pip"),
-        ("TORCH_INDEX=http://127.0.0.1:9/simple INSTALLER=pip", "pip"),
+        ("TORCH_INDEX=cpu", "uv", "no torch could be had from TORCH_INDEX=cpu"),
+        ("TORCH_INDEX=cpu INSTALLER=pip", "", "INSTALLER=pip takes an address as TORCH_INDEX"),
+        ("TORCH_INDEX=http://127.0.0.1:9/simple", "uv pip", "had from TORCH_INDEX=http://127.0.0.1:9/simple"),
+        (
+            "TORCH_INDEX=http://127.0.0.1:9/simple INSTALLER=pip",
+            "pip",
+            "had from TORCH_INDEX=http://127.0.0.1:9",
+        ),
     ],
 )
-def test_where_torchs_index_cannot_be_reached_the_plain_one_is_taken(tmp_path, given, tried):
+def test_where_torchs_index_cannot_be_reached_the_plain_one_is_taken(tmp_path, given, tried, why):
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
     python.write_text(
@@ -114,7 +118,9 @@ def test_where_torchs_index_cannot_be_reached_the_plain_one_is_taken(tmp_path, g
     python.chmod(0o755)
     command = ["make", "-s", "install", f"VENV={tmp_path}", *given.split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.count("\n") == 1 and "it comes from the plain index" in done.stdout
+    assert (
+        done.stdout.count("\n") == 1 and why in done.stdout and "it comes from the plain index" in done.stdout
+    )
     log = (tmp_path / "log").read_text().splitlines()
     assert [line.split()[1] for line in log if "torch==" in line] == tried.split()
     assert any("install" in line and "-r requirements.lock" in line for line in log)

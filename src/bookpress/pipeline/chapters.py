@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from pydantic import BeforeValidator
 
 from bookpress import paths
 from bookpress.book import book, chapter_names
-from bookpress.errors import PressError
+from bookpress.errors import PressError, did_you_mean
 from bookpress.kept import kept
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
@@ -372,8 +371,7 @@ def select(names: list[str]) -> list[Chapter]:
             [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
         )
         if len(matches) != 1:
-            near = difflib.get_close_matches(clean, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(clean, known, 0.5)
             raise PressError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
         chosen.append(matches[0])
     return chosen

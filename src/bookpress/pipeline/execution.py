@@ -150,21 +150,25 @@ def _before(first: str, name: str) -> str:
 @contextmanager
 def _progress(label: str, said: Path) -> Iterator[None]:
     """What the chapter's trainings say of themselves goes to the terminal: the newest line in place, in a log
-    one each half minute."""
+    one each half minute. A terminal is told how long a chapter runs that has nothing to say."""
     said.touch()
-    over, watched = threading.Event(), sys.stderr.isatty()
+    over, watched, started = threading.Event(), sys.stderr.isatty(), time.monotonic()
 
     def show() -> None:
-        shown = ""
+        shown, own = "", False  # own: it is how long the chapter runs
         while not over.wait(0.5 if watched else 30):
             line = said.read_text(encoding="utf-8").rpartition("\n")[0].rpartition("\n")[2]
+            own = not line and watched
+            if own:
+                line = f"runs for {time.monotonic() - started:.0f} s"
             if line and line != shown:
                 shown = line
                 text = f"\r\x1b[K{label}: {line}" if watched else f"{label}: {line}\n"
                 sys.stderr.write(text)
                 sys.stderr.flush()
         if shown and watched:
-            sys.stderr.write("\n")
+            sys.stderr.write("\r\x1b[K" if own else "\n")
+            sys.stderr.flush()
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
@@ -379,7 +383,10 @@ class Job:
             outcome.lines.append((True, f"note: {words}"))
         took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
         if took > limit:
-            words = f"{chapter.name}: {took:.0f} s, over the {self.profile} budget of {limit} s"
+            words = (
+                f"{chapter.name}: its cells took {took:.0f} s, over the {self.profile} budget of {limit} s: no fault on a "
+                "busy or slow machine, elsewhere give it less to do"
+            )
             outcome.lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
@@ -426,9 +433,17 @@ def _context() -> Any:
     server that has imported it once, at a socket whose name must be short."""
     if sys.platform != "linux" or len(tempfile.gettempdir()) > LONGEST_TEMPORARY:
         return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
+
     context = multiprocessing.get_context("forkserver")
     heavy = ("torch", "scipy.stats", "papermill", "jupytext")
     context.set_forkserver_preload([*heavy, __name__, f"{book().package}.book"])
+    if threading.current_thread() is threading.main_thread():
+        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the server keeps, also while it imports
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.signal(signal.SIGINT, heard)
     return context
 
 

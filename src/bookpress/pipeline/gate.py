@@ -20,7 +20,7 @@ from bookpress import claims, paths, results, stamp
 from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED, tested
-from bookpress.errors import PressError
+from bookpress.errors import PressError, did_you_mean
 from bookpress.kept import kept
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
@@ -222,8 +222,9 @@ def required_results(evidence: Evidence) -> Lines:
         if claim.figure not in there:
             yield f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws"
     for name in sorted(wanted - set(evidence.results)):
-        yield f"result {name!r} is missing; the text or a claim needs it"
-    yield from (f"{token} is not a token that pages know" for token in prose.malformed(chapter.text))
+        near = did_you_mean(name, set(evidence.results) - wanted).rstrip()
+        yield f"result {name!r} is missing; the text or a claim needs it" + f"; {near}" * bool(near)
+    yield from map(prose.no_token, prose.malformed(chapter.text))
 
 
 def seeds(evidence: Evidence) -> Lines:

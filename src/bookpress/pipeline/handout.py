@@ -363,6 +363,10 @@ def main(folders: list[str]) -> int:
     if len(folders) != 1:
         raise PressError("one folder is needed: python -m bookpress.pipeline.handout DIR")
     chapters = discover()
+    print(
+        f"{len(chapters)} chapters go into {folders[0]}/ as notebooks: half a minute, more on a busy machine",
+        flush=True,
+    )
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
     kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), keep=True)
     for path in kept:

@@ -21,7 +21,7 @@ from bookpress import claims, paths
 from bookpress.book import book
 from bookpress.claims import judging
 from bookpress.claims.words import alike, format_number, telling
-from bookpress.errors import PressError
+from bookpress.errors import PressError, did_you_mean
 from bookpress.intervals import geometric_ratio, mean_level, paired_difference
 from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
@@ -57,7 +57,7 @@ class Pages:
         """The claim of that id; ValueError where no chapter has it."""
         found = [claim for claim in self.claims if claim.id == name]
         if not found:
-            raise ValueError(f"no chapter has a claim {name!r}")
+            raise ValueError(no_claim(name, (claim.id for claim in self.claims)))
         return found[0]
 
     def run(self, chapter: str) -> Evidence | None:
@@ -148,8 +148,10 @@ RESULT = r"(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?"
 TOKEN = re.compile(
     r"[ \t]*\{\{\s*(?P<verb>[a-z]+)(?::\s*(?P<what>[^{}|\\]*?))?\s*(?P<bar>\\?\|\s*(?P<format>[^{}]*?))?\s*\}\}"
 )
-#: What looks like a token: in formulas a command or a brace is before double braces.
-LOOKS = re.compile(r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}")
+#: What looks like a token, or begins as one and does not end: in formulas a command or a brace is before double braces.
+LOOKS = re.compile(
+    r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}|\{\{ [a-z]+:[^{}\n]*\}?(?!\})"
+)
 PLACE = re.compile(r"(?:([a-z0-9/-]+)#)?([A-Za-z0-9_.-]+)(?:\[(-?\d+|[A-Za-z][\w.]*)\])?")
 PAIR = re.compile(rf"(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*(?P<b>{RESULT}|[\d.]+)")
 #: A figure shows the last run alone, and so do the numbers below it.
@@ -207,6 +209,21 @@ def malformed(text: str, own: Iterable[str] = ()) -> list[str]:
     return LOOKS.findall(TOKEN.sub(lambda match: match[0] * (not Token(match).is_known(own)), expand(text)))
 
 
+def no_token(text: str) -> str:
+    """What is wrong with double braces that are no token, and what to do."""
+    if not text.endswith("}}"):
+        return f"{text} does not end; expected }}}} behind it"
+    verb = re.match(r"\{\{\s*(\w*)", text)[1]
+    known = {*STATISTICS, *PAIRED, *OF_CLAIM, *OF_RUN, "param", "stands"}
+    hint = did_you_mean(verb, known - {verb})
+    return f"{text} is not a token that pages know; {hint}docs/writing.md lists them"
+
+
+def no_claim(name: str, known: Iterable[str]) -> str:
+    """That no chapter has a claim of that id, and which is meant, perhaps."""
+    return f"no chapter has a claim {name!r}; {did_you_mean(name, known)}".rstrip("; ")
+
+
 def fill(
     text: str, page: str, pages: Pages, extra: Mapping[str, str | Callable[[Any], str]] | None = None
 ) -> str:
@@ -215,7 +232,7 @@ def fill(
     itself is nothing, or says what was found where that is something else."""
     extra, text = extra or {}, expand(text, page)
     if unknown := malformed(text, extra):
-        raise PressError(f"{page}.md: {unknown[0]} is not a token that pages know")
+        raise PressError(f"{page}.md: {no_token(unknown[0])}")
     figures = [match.span() for match in FIGURE.finditer(text)]
 
     def said(match: re.Match) -> str:

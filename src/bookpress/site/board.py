@@ -27,7 +27,7 @@ def chip(row: Row, root: str = "") -> Markup:
 def row_of(rows: Mapping[str, dict[str, Any]], token: prose.Token) -> dict[str, Any]:
     """The row of the claim that a token names; ValueError where no chapter has it."""
     if token.name not in rows:
-        raise ValueError(f"no chapter has a claim {token.name!r}")
+        raise ValueError(prose.no_claim(token.name, rows))
     return rows[token.name]
 
 

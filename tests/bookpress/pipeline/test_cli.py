@@ -105,6 +105,7 @@ USAGE = [
     ("run --all --jobs 0", "--jobs 0; expected at least 1"),
     ("run coin --seeds 1000000000", "seeds is 1000000000; expected int up to 100000: each is a run of its own"),
     ("run coins", "did you mean part/coin?"),
+    ("list coins", "did you mean part/coin?"),
     ("run", "no chapter named"),
     ("run coin --all", "give one of them"),
     ("run coin --params none.yml", "no such file"),
@@ -145,7 +146,7 @@ def test_bad_usage_is_one_line_with_exit_code_2_and_does_nothing(tiny, monkeypat
         assert message in said and said.count("\n") == 1, (words, said)
         there = sorted(path for path in tiny.rglob("*") if path.suffix != ".lock")
         assert variables[0] or there == before, words
-    for words in (["claims", "--wrong", "coin"], ["list", "coin"]):
+    for words in (["claims", "--wrong", "coin"], ["list", "--wrong"]):
         with pytest.raises(SystemExit):
             cli.main(words)
         assert "unrecognized arguments" in capsys.readouterr().err

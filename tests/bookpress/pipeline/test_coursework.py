@@ -259,7 +259,7 @@ def assignment(name: str) -> coursework.Assignment:
 
 
 def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
-    with pytest.raises(BnbookError, match="no assignment 'nothing'"):
+    with pytest.raises(BnbookError, match="no sheet 'nothing'"):
         coursework.make(tmp_path / "new", ["nothing"])
     with pytest.raises(BnbookError, match="is there already"):
         coursework.make(tmp_path)

@@ -132,8 +132,15 @@ AMISS = {
     "stands:loss-falls": "expected `stands:CLAIM = VERDICT`",
     "stands: = yes": "expected `stands:CLAIM = VERDICT`",
     "stands": "expected `stands:CLAIM = VERDICT`",
-    "blinder": "part/page.md: {{ blinder }} is not a token",
+    "blinder": "part/page.md: {{ blinder }} is not a token that pages know; docs/writing.md lists them",
+    "men:heads": "is not a token that pages know; did you mean mean? docs/writing.md lists them",
 }
+
+
+@pytest.mark.parametrize("token", ["{{ mean:heads | .2f } of", "{{ mean:heads | .2f"])
+def test_a_token_that_does_not_end_is_refused(token):
+    (found,) = prose.malformed(f"It falls to {token}\nand a set $x_{{{{a:b}}}}$ {{{{ mean:heads }}}}")
+    assert prose.no_token(found).endswith("does not end; expected }} behind it")
 
 
 @pytest.mark.parametrize(("token", "words"), AMISS.items())
@@ -342,7 +349,7 @@ def test_what_another_run_has_may_be_missing(ran):
     for entry in ("heads.w1", "early.w3"):
         run.results.entries[entry] = run.results.entries["heads"]
     problems = [each for each in gate.required_results(run) if "missing" in each]
-    assert problems == ["result 'hades.w2' is missing; the text or a claim needs it"]
+    assert problems == ["result 'hades.w2' is missing; the text or a claim needs it; did you mean heads.w1?"]
     assert prose.fill(block, "part/coin", prose.Pages({"part/coin": run}, [])).endswith(
         "</small> | not reached |"
     )
@@ -363,7 +370,8 @@ def test_every_table_of_the_book_is_read():
         ),
         (
             "stands:coin-fare = reproduced",
-            "      book/part/coin.md:{} {{{{ stands:coin-fare = reproduced }}}}: no chapter has a claim 'coin-fare'",
+            "      book/part/coin.md:{} {{{{ stands:coin-fare = reproduced }}}}: no chapter has a claim 'coin-fare'; "
+            "did you mean coin-fair?",
         ),
         ("stands:coin-fair = reproduced", ""),
     ],

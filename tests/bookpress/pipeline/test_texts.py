@@ -58,6 +58,27 @@ def test_aliases_that_end_and_keys_that_override_what_is_merged_are_read(text, c
     assert texts.parse_yaml(text, "file.yml") == content
 
 
+SLIPS = [
+    ("a: b: c", "line 1", "into quotes"),
+    ("- id: x\n   says: y\n", "line 2", "mend the indentation"),
+    ("a:\n  b: 1\n c: 2", "line 3", "in the column of its neighbours"),
+    ("a: 'it's'", "line 1", "quotes within quotes"),
+    ("- id: x\n\tsays: y", "line 2", "indent by spaces"),
+    ("a: @x", "line 1", "into quotes"),
+    ("a: {b: 1 c: 2}", "line 1", "close the brace"),
+    ("a: [1, 2\nb: 3", "line 2", "close the bracket"),
+    ("a: 'x", "line 1", "close the quote"),
+    ('a: "$\\sigma$"', "line 1", "single quotes"),
+]
+
+
+@pytest.mark.parametrize("parser", [texts.yaml.SafeLoader, texts.LOADER])
+@pytest.mark.parametrize(("text", "line", "advice"), SLIPS)
+def test_a_common_slip_is_said_with_what_to_do(text, line, advice, parser):
+    with pytest.raises(BnbookError, match=rf"^file.yml, {line} is not YAML: .*; .*{advice}"):
+        texts.parse_yaml(text, "file.yml", parser)
+
+
 def test_a_byte_order_mark_is_said(tmp_path):
     (tmp_path / "f.yml").write_text("\ufeffa: 1", encoding="utf-8")
     with pytest.raises(

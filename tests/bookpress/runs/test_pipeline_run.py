@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import nbformat
@@ -253,3 +255,15 @@ def test_what_runs_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
         assert gate.commit()["dirty"] is dirty, path
         path.write_bytes(before) if before else path.unlink()
         assert not gate.commit()["dirty"]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_terminal_is_told_how_long_a_silent_chapter_runs(tmp_path, monkeypatch, watched):
+    screen = io.StringIO()
+    screen.isatty = lambda: watched
+    monkeypatch.setattr(execution.sys, "stderr", screen)
+    with execution._progress("part/coin", tmp_path / "progress"):
+        time.sleep(0.8)
+    said = screen.getvalue()
+    assert ("part/coin: runs for 1 s" in said) if watched else said == ""
+    assert said.endswith("\r\x1b[K") == watched  # taken away before the line that says how it went

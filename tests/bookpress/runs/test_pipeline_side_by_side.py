@@ -100,6 +100,27 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, chapters):
         assert not list((root / "runs").rglob("*running*"))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no server")
+def test_ctrl_c_while_the_server_of_processes_still_imports_is_one_line(tmp_path):
+    root = write(tmp_path / "book", one="", two="")
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
+    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    surroundings = clean | {"BNBOOK_ROOT": str(root)}
+    running = subprocess.Popen(command, env=surroundings, stderr=-1, preexec_fn=hear, start_new_session=True)
+
+    def importing() -> bool:
+        servers = [
+            each for each in psutil.Process(running.pid).children() if "forkserver" in str(each.cmdline())
+        ]
+        return any("torch" in each.path for server in servers for each in server.memory_maps())
+
+    wait_until(importing)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    said = running.communicate()[1].decode().strip()
+    assert said == "bnbook: interrupted; what is done stays, and a rerun goes on from it"
+
+
 def test_a_kernel_that_is_starting_tells_nothing_of_its_folder_that_is_gone(tmp_path):
     root = write(tmp_path / "book", one="")
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
