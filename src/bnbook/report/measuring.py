@@ -404,16 +404,22 @@ def _loss_of(subject: Subject, change: Callable[[Tensor, Tensor], tuple[Tensor, 
 
 
 def _unregistered(subject: Subject) -> list[str]:
-    """Modules with trained parameters that the network reaches, in a list of its own perhaps, and does not register."""
-    inside = {id(each) for each in subject.network.modules()}
-    own = {id(p) for p in subject.network.parameters()}
-    return [
-        name
-        for name, each in reach(subject.network)
-        if isinstance(each, nn.Module)
-        and id(each) not in inside
-        and any(p.requires_grad and id(p) not in own for p in each.parameters())
-    ]
+    """Modules that the network reaches, in a list of its own perhaps, and does not register, whose parameters get a gradient."""
+    with subject.twin() as twin:
+        inside = {id(each) for each in twin.network.modules()}
+        own = {id(p) for p in twin.network.parameters()}
+        leaves = [
+            (name, p)
+            for name, each in reach(twin.network)
+            if isinstance(each, nn.Module) and id(each) not in inside
+            for p in each.parameters()
+            if p.requires_grad and id(p) not in own
+        ]
+        if not leaves:
+            return []
+        found = subject.differentiate(twin.value(), [p for _, p in leaves])
+    names = dict.fromkeys(name for (name, _), g in zip(leaves, found, strict=True) if g is not None)
+    return [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
 
 
 def _spread(subject: Subject) -> bool:
