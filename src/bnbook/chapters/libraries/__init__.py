@@ -522,21 +522,21 @@ def table(
     answers: Answers, columns: Iterable[str] = COLUMNS, missing: Mapping[str, str] | None = None
 ) -> Any:
     """The chosen columns of all libraries that answered, as a table for a notebook; of those that did not, why."""
-    from IPython.display import Markdown
-
     places = [COLUMNS.index(column) for column in columns]
-    lines = [
-        "| library | " + " | ".join(COLUMNS[place] for place in places) + " |",
-        "|---" * (len(places) + 1) + "|",
-    ]
+    rows = []
     for name, document in answers.items():
         cells = row(document)
-        lines.append(
-            f"| {title(name)} | " + " | ".join(cells[place].replace("|", "/") for place in places) + " |"
-        )
-    for name, why in (missing or {}).items():
-        lines.append(f"| {title(name)} | {why.replace('|', '/')}" + " |" * len(places))
-    return Markdown("\n".join(lines))
+        rows.append([title(name), *(cells[place] for place in places)])
+    rows += [[title(name), why] for name, why in (missing or {}).items()]
+    return as_table(["library", *(COLUMNS[place] for place in places)], rows)
+
+
+def as_table(head: list[str], rows: Iterable[list[str]]) -> Any:
+    """Rows of words as a table for a notebook; what a row lacks of the head's cells is empty."""
+    from IPython.display import Markdown
+
+    cells = [[*(each.replace("|", "/") for each in row), *[""] * (len(head) - len(row))] for row in rows]
+    return Markdown("\n".join(f"| {' | '.join(each)} |" for each in (head, ["---"] * len(head), *cells)))
 
 
 def title(name: str) -> str:
@@ -579,34 +579,18 @@ def carried_for_claims(carried: Answers) -> dict[str, dict[str, float]]:
 
 def carried_table(carried: Answers) -> Any:
     """Sources down, targets across: the error of the answers carried as it is, and with ε set or γ changed."""
-    from IPython.display import Markdown
-
-    lines = [
-        "| from, to | " + " | ".join(title(target) for target in carried) + " |",
-        "|---" * (len(carried) + 1) + "|",
-    ]
+    rows = []
     for source in carried:
-        row = [document["found"][source] for document in carried.values()]
-        words = [f"{each['as_is']:.0e}, {max(each['epsilon_set'], each['scaled']):.0e}" for each in row]
-        lines.append(f"| {title(source)} | " + " | ".join(words) + " |")
-    return Markdown("\n".join(lines))
+        found = [document["found"][source] for document in carried.values()]
+        words = [f"{each['as_is']:.0e}, {max(each['epsilon_set'], each['scaled']):.0e}" for each in found]
+        rows.append([title(source), *words])
+    return as_table(["from, to", *map(title, carried)], rows)
 
 
 def settings_table(carried: Answers) -> Any:
     """What each library calls ε, momentum and the four arrays, and in which order its axes stand."""
-    from IPython.display import Markdown
-
-    head = [
-        "library",
-        "ε",
-        "momentum",
-        "running variance",
-        "channels",
-        "kernel",
-        "dense",
-        "γ, β, mean, variance",
-    ]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    head = "library, ε, momentum, running variance, channels, kernel, dense".split(", ")
+    rows = []
     for name, document in carried.items():
         said = document["said"]
         eps, momentum = said["defaults"]
@@ -616,8 +600,8 @@ def settings_table(carried: Answers) -> Any:
             "last" if said["last"] else "second", said["kernel"], "(in, out)" if said["dense"] == "io" else "(out, in)",
             ", ".join(f"`{each}`" for each in said["names"]),
         ]  # fmt: skip
-        lines.append("| " + " | ".join(words) + " |")
-    return Markdown("\n".join(lines))
+        rows.append(words)
+    return as_table([*head, "γ, β, mean, variance"], rows)
 
 
 # ---- The figure ------------------------------------------------------------------------------------------------------
@@ -633,7 +617,7 @@ DRAWN = {
 
 def far_means(results: Results) -> plt.Figure:
     """Largest error of an output by mean over deviation, a line a library; it ends where an output is not finite."""
-    fig, axes = subplots(1, 2, figsize=(8.2, 3.2), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.2, 3.0), sharey=True)
     ink = plt.rcParams["text.color"]
     for ax, shape, title in zip(axes, ("2d", "4d"), ("256 examples", "16 images of 8 × 8"), strict=True):
         for name, (label, dash, mark) in DRAWN.items():

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.chapters.libraries import Answers, run_one, uv
+from bnbook.chapters.libraries import Answers, as_table, run_one, uv
 from bnbook.errors import BnbookError
 from bnbook.plots.layout import subplots
 from bookpress.results import Results
@@ -37,6 +37,7 @@ TOOLS = {
     "backpack_gradients": "use_backpack_gradients.py",
     "asdfghjkl": "use_asdfghjkl.py",
     "laplace": "use_laplace.py",
+    "avalanche_ewc": "use_avalanche_ewc.py",
     "nngeometry": "use_nngeometry.py",
     "lr_finder": "use_lr_finder.py",
     "fastai_lr_find": "use_fastai_lr_find.py",
@@ -51,9 +52,11 @@ TOOLS = {
     "torchsummary": "use_torchsummary.py",
     "fvcore": "use_fvcore.py",
     "torch_flops": "use_torch_flops.py",
+    "calflops": "use_calflops.py",
     "fastai_freeze": "use_fastai_freeze.py",
     "lightning_freeze": "use_lightning_freeze.py",
     "timm_freeze": "use_timm_freeze.py",
+    "avalanche_freeze": "use_avalanche_freeze.py",
     "torch_update_bn": "use_torch_update_bn.py",
     "torch_averaged": "use_torch_averaged.py",
     "ema_pytorch": "use_ema_pytorch.py",
@@ -61,6 +64,7 @@ TOOLS = {
     "flwr": "use_flwr.py",
     "torch_export": "use_torch_export.py",
     "higher": "use_higher.py",
+    "learn2learn": "use_learn2learn.py",
     "torchopt": "use_torchopt.py",
     "opacus": "use_opacus.py",
 }
@@ -78,6 +82,7 @@ TITLES = {
     "backpack_gradients": "BackPACK, gradients of examples",
     "asdfghjkl": "asdfghjkl, Fisher diagonal",
     "laplace": "laplace-torch, Gauss-Newton matrix",
+    "avalanche_ewc": "avalanche, importances of EWC",
     "nngeometry": "nngeometry, trace of the Fisher matrix",
     "lr_finder": "torch-lr-finder, first loss",
     "fastai_lr_find": "fastai lr_find, first loss",
@@ -87,14 +92,16 @@ TITLES = {
     "grad_cam": "grad-cam",
     "torchattacks": "torchattacks, FGSM",
     "thop": "thop",
-    "ptflops": "ptflops",
+    "ptflops": "ptflops, of one example",
     "torchinfo": "torchinfo",
     "torchsummary": "torchsummary",
     "fvcore": "fvcore",
     "torch_flops": "torch's FlopCounterMode",
+    "calflops": "calflops",
     "fastai_freeze": "fastai, train_bn=False",
     "lightning_freeze": "lightning, train_bn=False",
     "timm_freeze": "timm, freeze",
+    "avalanche_freeze": "avalanche, freeze_everything",
     "torch_update_bn": "torch's update_bn",
     "torch_averaged": "torch's AveragedModel",
     "ema_pytorch": "ema-pytorch",
@@ -102,21 +109,17 @@ TITLES = {
     "flwr": "flwr, FedAvg's average",
     "torch_export": "torch.export",
     "higher": "higher, inner loop",
+    "learn2learn": "learn2learn, MAML's clone",
     "torchopt": "torchopt, one step and back",
     "opacus": "opacus, make_private",
 }
 HERE = ("bnbook", "torch_autograd")
-#: Not asked, and why.
-ABSENT = {
-    "learn2learn": "its requirement qpth does not build, because setuptools refuses how that names numpy",
-    "calflops": "it imports transformers, which it does not name among its requirements",
-}
 STATISTICS = ("batch", "detached", "population")
 WORDS = {"batch": "the batch's", "detached": "the batch's, as constants", "population": "running averages"}
 #: Those that give a curvature; of a network in training mode; and those that are to leave a network as it was.
 CURVATURE = tuple(
     "bnbook torch_autograd torch_func pyhessian hessian_eigenthings curvlinops curvlinops_ggn backpack "
-    "backpack_gradients asdfghjkl laplace nngeometry".split()
+    "backpack_gradients asdfghjkl laplace avalanche_ewc nngeometry".split()
 )
 CURVATURE_TRAINING = tuple(
     name for name in CURVATURE if name not in ("curvlinops", "curvlinops_ggn", "backpack", "nngeometry")
@@ -185,7 +188,11 @@ JUDGED = {
     "loss": ("lr_finder", "fastai_lr_find", "lightning_lr_find", "loss_landscapes"),
     "moved": ASKED,
     "left": ASKED,
-    "frozen": ("fastai_freeze_2d", "lightning_freeze_2d", "timm_freeze_2d", "timm_freeze_1d"),
+    "frozen": tuple(
+        f"{name}_freeze_{kind}"
+        for name in ("fastai", "lightning", "timm", "avalanche")
+        for kind in ("2d", "1d")
+    ),
 }
 
 
@@ -233,10 +240,12 @@ def answer(told: Mapping[str, Any]) -> str:
             words.append(f"the batch's, examples' shares, {told['error_by_shares']:.0e}")
         else:
             words.append(f"none of the three; off the batch's by {told['error_by']['batch']:.0%}")
+    frozen: dict[str, list[str]] = {}
     for kind, layer in told.get("frozen", {}).items():
         uses = "the batch" if layer["depends_on_batch"] > 1e-6 else "running averages"
-        moves = ", which move" if layer["moves"] else ""
-        words.append(f"BatchNorm{kind} then normalizes by {uses}{moves}")
+        moves = ", and averages move" if layer["moves"] else ""
+        frozen.setdefault(uses + moves, []).append(f"BatchNorm{kind}")
+    words += [f"then normalizes by {way} ({', '.join(kinds)})" for way, kinds in frozen.items()]
     if "depends_on_batch" in told:
         words.append(f"moves by {told['depends_on_batch']:.0%} with the rest of the batch")
     if "count" in told:
@@ -264,8 +273,6 @@ def changes(told: Mapping[str, Any]) -> str:
 
 def table(answers: Answers, missing: Mapping[str, str]) -> Any:
     """A tool a row: what it gives of a network in training and in evaluation, and what it changes in three modes."""
-    from IPython.display import Markdown
-
     head = [
         "tool",
         "in training mode",
@@ -274,18 +281,15 @@ def table(answers: Answers, missing: Mapping[str, str]) -> Any:
         "in evaluation",
         "with frozen batch norms",
     ]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    rows = []
     for name, document in answers.items():
         modes = document["modes"]
         first, second = answer(modes["training"]), answer(modes["evaluation"])
         cells = [TITLES[name], first, "the same" if second == first else second]
         cells += [changes(modes[mode]) for mode in ("training", "evaluation", "partly")]
-        lines.append("| " + " | ".join(each.replace("|", "/") for each in cells) + " |")
-    for name, why in missing.items():
-        lines.append(
-            f"| {TITLES.get(name, name)} | not asked: {why.replace('|', '/')}" + " |" * (len(head) - 1)
-        )
-    return Markdown("\n".join(lines))
+        rows.append(cells)
+    rows += [[TITLES.get(name, name), f"not asked: {why}"] for name, why in missing.items()]
+    return as_table(head, rows)
 
 
 def against_dense(results: Results) -> plt.Figure:

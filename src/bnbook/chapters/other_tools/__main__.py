@@ -21,7 +21,7 @@ def main(names: list[str]) -> int:
         told = document["modes"]["training"]
         versions = ", ".join(" ".join(each) for each in document["versions"].items())
         print(f"{name} ({versions}): {other_tools.answer(told)}; changes {other_tools.changes(told)}")
-    for name, why in (missing | ({} if names else other_tools.ABSENT)).items():
+    for name, why in missing.items():
         print(f"{name} is missing: {why}")
     return 1 if missing else 0
 
