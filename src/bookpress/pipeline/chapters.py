@@ -34,6 +34,7 @@ def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind
     """The names and literal defaults that a parameters cell assigns, and what each may be."""
     values: dict[str, Any] = {}
     kinds: dict[str, Kind] = {}
+    bare: list[str] = []
     try:
         nodes = ast.parse(source).body
     except (SyntaxError, ValueError) as error:  # ValueError: a null byte, before Python 3.12
@@ -54,6 +55,12 @@ def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind
             kinds[name] = kind(said) if said else like(values[name])
         except PressError as error:
             raise PressError(f"{chapter}: parameter {name}: {error}") from None
+        bare += [name] * (hint is None)
+    if bare and len(bare) < len(nodes):
+        said = f"{bare[0]}: {kinds[bare[0]].text} = {values[bare[0]]!r}"
+        raise PressError(
+            f"{chapter}: parameter {bare[0]} has no kind, though others have one; expected `{said}`"
+        )
     return values, kinds
 
 

@@ -115,7 +115,7 @@ def _folders() -> Iterator[Row]:
             folder = place()
         except PressError:  # no book, no runs
             continue
-        there = next(each for each in (folder, *folder.parents) if each.is_dir())
+        there = next(each for each in (folder, *folder.parents) if each.exists())  # no folder, perhaps
         try:
             with tempfile.TemporaryFile(dir=there) as file:
                 file.write(b"x")

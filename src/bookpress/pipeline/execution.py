@@ -214,8 +214,8 @@ def run_chapter(
 
     place = target.notebook_path.parent
     running = ChapterFailed(
-        f"{chapter.name} is being run by another process into {place}; wait for it, or name another folder by "
-        "BNBOOK_RUNS"
+        f"{chapter.name} is being run by another process into {place}; wait for it, or run this one into a folder of "
+        "its own by --name"
     )
     lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
     with lock, _scratch_folder(target) as scratch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -236,7 +236,8 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool =
         name: {claim for event in own for claim in event.get("tests", ())} for name, own in found.items()
     }
     notes = [note for each in chapters for note in _unrecorded(each, fixed[each.name])]
-    return [*(words for event in events for words in _words(event, chain)), *notes]
+    own = {chapter.name: chapter.profiles for chapter in chapters}
+    return [*(words for event in events for words in _words(event, chain, own[event["chapter"]])), *notes]
 
 
 def _require_reason(events: Sequence[Mapping[str, Any]], chain: locks.Chain, why: str) -> None:
@@ -276,8 +277,10 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
     ]
 
 
-def _words(event: Mapping[str, Any], chain: locks.Chain) -> list[str]:
-    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in event.get("planned", {}).items())
+def _words(event: Mapping[str, Any], chain: locks.Chain, own: Container[str]) -> list[str]:
+    """own: the profiles of which the chapter's header says anything; others run with what its cell says."""
+    plans = ((profile, plan) for profile, plan in event.get("planned", {}).items() if profile in own)
+    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in plans)
     notes = ", ".join(filter(None, (event.get("why"), *planned)))
     late = "; exploratory until seeds decide that nobody has seen" if event.get("seen") else ""
     if event["event"] == "withdrawn":

@@ -156,6 +156,11 @@ def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
     assert "nothing to lock: part/coin has" in bnbook("lock", root=tiny, code=0).stdout
 
 
+def test_what_is_locked_is_said_of_profiles_that_the_chapter_has_settings_for(tiny):
+    edit(tiny / "book" / "part" / "coin.md", "    paper: {tosses: 1000, seeds: 5}\n", "")
+    assert bnbook("lock", "coin", root=tiny).stdout == "locked coin-fair (laptop n = 5)\n"
+
+
 def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):
     assert not gate.commit()["dirty"]
     publishing.publish(coin(), "laptop")

@@ -111,6 +111,8 @@ def test_only_literals_stand_in_a_parameters_cell():
     for code in ("import os", "a = b = 1", "a = len('x')", "a, b = 1, 2"):
         with pytest.raises(BnbookError, match="not `name: kind = literal`"):
             chapters.read_cell(code, "x")
+    with pytest.raises(BnbookError, match="x: parameter seeds has no kind, .* expected `seeds: int = 2`"):
+        chapters.read_cell("lr: float = 0.1\nseeds = 2", "x")
 
 
 def test_chapters_are_found_by_name_and_profile(tiny):

@@ -238,11 +238,13 @@ def test_the_doctor_reads_the_data_and_tries_the_folders(tiny, monkeypatch):
     ((words, good),) = [row[1:] for row in doctor._data() if row[0] == "mnist"]
     assert not good and "is truncated or altered (another MD5 sum than MNIST's)" in words
     assert all(good for _, _, good in doctor._folders())
-    monkeypatch.setenv("BNBOOK_RUNS", "/proc/none")  # where nobody can write, not even root
-    (words,) = [words for name, words, good in doctor._folders() if name == "runs" and not good]
-    assert words.startswith("/proc/none cannot be written (") and words.endswith(
-        "; set BNBOOK_RUNS to another"
-    )
+    (tiny / "file").touch()
+    for place in ("/proc/none", f"{tiny}/file/runs"):  # where nobody can write, not even root
+        monkeypatch.setenv("BNBOOK_RUNS", place)
+        (words,) = [words for name, words, good in doctor._folders() if name == "runs" and not good]
+        assert words.startswith(f"{place} cannot be written (") and words.endswith(
+            "; set BNBOOK_RUNS to another"
+        )
 
 
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):

@@ -169,7 +169,8 @@ def test_a_chapter_runs_once_at_a_time_and_sweeps_what_killed_runs_left_but_not_
         (folder / f".{name}.running").mkdir(parents=True)
     with FileLock(folder / ".coin.lock"):
         done = bnbook("run", "coin", root=tiny, code=1)
-    assert "part/coin is being run by another process" in done.stderr and "Traceback" not in done.stderr
+    assert "part/coin is being run by another process" in done.stderr and "by --name" in done.stderr
+    assert "Traceback" not in done.stderr
     assert not list(folder.glob("*.ipynb"))
     with FileLock(folder / ".live.lock"):
         execution.run_chapter(coin(), "smoke", {})
