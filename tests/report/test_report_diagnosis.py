@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -250,6 +251,8 @@ def test_several_batches_tell_a_scatter_from_averages_of_other_data():
     batches = [(torch.randn(64, 6, generator=draw, dtype=torch.float64), y) for _ in range(8)]
     modes = about(said(model, batches))["modes"].says
     assert "averages made anew from 8 batches differ by" in modes and "scatter as much" in modes
+    rest = said(model, [*batches, (x[:1], y[:1])])  # as a loader ends
+    assert len(rest.batches.losses) == 8 and about(rest)["modes"].says == modes
     moved = about(said(model, [(3 * x + 2, y) for x, y in batches]))["modes"].says
     assert (
         "averages made anew from 8 batches differ by" in moved and "let the averages see such data" in moved
@@ -492,6 +495,28 @@ def test_the_heaviest_comes_first_and_all_is_data():
     assert len(lines) == len(data) and data[0]["says"] in lines[0]
 
 
+@pytest.mark.parametrize("kept", ["weights of classes", "a second network"])
+def test_what_the_loss_keeps_in_32_bits_hides_no_bias(kept):
+    model, (x, y) = network(bias=True).float(), batch()
+    second = nn.Sequential(nn.Linear(K, 1), nn.BatchNorm1d(1))
+    losses = {
+        "weights of classes": partial(F.cross_entropy, weight=torch.rand(K) + 1),
+        "a second network": lambda outputs, _: F.softplus(second(outputs)).mean(),
+    }
+    report = bnbook.measure(model, losses[kept], (x.float(), y), eigenvalues=False, progress=False)
+    assert about(report)["bias"].layers[0] == "0.bias"
+
+
+def test_units_of_other_sizes_are_not_constant():
+    """As the columns of a table, whose variances lie 16 powers of ten apart."""
+    model = nn.Sequential(nn.BatchNorm1d(6), network()).double()
+    x, y = batch()
+    scales = torch.tensor([1e6, 1e-2, 1, 1, 1, 1]).double()
+    assert "constant" not in about(said(model, (x * scales + scales, y)))
+    x[:, 2] = 7.1
+    assert about(said(model.float(), ((x * scales).float(), y)))["constant"].layers == ("0",)
+
+
 def first(count):
     return tuple(part[:count] for part in batch())
 
@@ -500,6 +525,11 @@ def changed(model, change):
     with torch.no_grad():
         change(model)
     return model
+
+
+def kept_still():
+    """Filled averages that a momentum of 0 keeps."""
+    return changed(network(), lambda m: setattr(m[1], "momentum", 0.0))
 
 
 def without(norm):
@@ -531,13 +561,29 @@ PAIRS = {
         "momentum", 0.9, ("1",), "expected 0.1", lambda: said(network(momentum=0.9)),
         [lambda: said(network(momentum=0.1)), lambda: said(network(norm=Mirrored, seen=400))],
     ),
+    "momentum of a plain mean": (  # the newest of n batches weighs 1/n
+        "momentum", 0.5, ("1",), "the last 2 batches", lambda: said(network(momentum=0.5)),
+        [lambda seen=seen: said(network(momentum=None, seen=seen)) for seen in (0, 1, 3)],
+    ),
+    "a variance below zero": (
+        "averages", 1, ("1",), "hold a variance below zero", lambda: said(changed(network(), lambda m: m[1].running_var[3:].neg_())),
+        [lambda: said(network())],
+    ),
+    "a mean far away": (
+        "modes", None, ("1",), "lie", lambda: said(changed(network(), lambda m: m[1].running_mean.fill_(1e20))),
+        [lambda: said(network())],
+    ),
     "momentum 1": (
         "momentum", 1.0, ("1",), "so that they are those of the last batch", lambda: said(network(momentum=1.0)),
         [lambda: said(network())],
     ),
     "frozen in name only": (
-        "frozen", 1, ("1",), "are frozen", lambda: said(changed(network(), lambda m: m[1].requires_grad_(False))),
-        [lambda: said(network())],
+        "frozen", 1, ("1",), "and moves the averages", lambda: said(changed(network(), lambda m: m[1].requires_grad_(False))),
+        [lambda: said(network()), lambda: said(changed(network(), lambda m: m[1].requires_grad_(False).eval()))],
+    ),
+    "frozen, with averages that stay": (
+        "frozen", 1, ("1",), "normalizes there: call", lambda: said(changed(kept_still(), lambda m: m[1].requires_grad_(False))),
+        [lambda: said(kept_still())],
     ),
     "companions": (
         "companions", None, ("1",), "in inference, too", lambda: said(network(track_running_stats=False).eval()),
@@ -546,7 +592,11 @@ PAIRS = {
     "values": (
         "values", 8, ("1",), "8 values", lambda: said(network(), first(8)),
         # sixteen are enough; a norm at rest takes none
-        [lambda: said(network(), first(16)), lambda: said(zoo.seen(zoo.NORMED(zoo.Kept(8)), times=1), first(8))],
+        [
+            lambda: said(network(), first(16)),
+            lambda: said(zoo.seen(zoo.NORMED(zoo.Kept(8)), times=1), first(8)),
+            lambda: said(changed(network(), lambda m: m[1].eval()), first(8)),
+        ],
     ),
     "values of a layer that cuts the batch itself": (
         "values", 4, ("1",), "in another order of the batch", lambda: said(network(norm=Ghost)), [lambda: said(network())],

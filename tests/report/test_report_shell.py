@@ -215,6 +215,10 @@ def test_shapes_and_own_losses(here):
         ("nets.py:make --data words.npz", "words.npz holds no pair of arrays of numbers"),
         ("nets.py:make --data scalars.npz", "scalars.npz holds no pair of arrays of numbers"),
         ("nets.py:make --data nowhere.pt", "nowhere.pt cannot be read"),
+        (
+            "nets.py:make --data nowhere.pth",
+            "'nowhere.pth'; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of mnist",
+        ),
         (f"nets.py:make {{digits}} --seed {2**70}", "--seed 1180591620717411303424; exp"),
         ("nets.py:flat {digits} --input-shape 63", "expected as many numbers"),
         ("nets.py:flat --input-shape a,b", "expected the shape of one example"),

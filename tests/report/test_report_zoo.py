@@ -85,6 +85,7 @@ def test_recomputation_changes_no_number():
     for name in ("checkpoint", "reentrant checkpoint"):
         found = measured(ZOO[name])
         assert dict(found.summary()) == pytest.approx(dict(wanted.summary())), name
+    assert measured(ZOO["checkpoint"]).gradients.weight == pytest.approx(wanted.gradients.weight)
 
 
 def test_wrappers_are_taken_off():
@@ -165,6 +166,34 @@ def scaled():
     return model
 
 
+def below_zero():
+    model = zoo.NORMED(nn.BatchNorm1d(8)).float().eval()
+    model[1].running_var.fill_(-1.0)
+    return model
+
+
+class Held:
+    """Keeps a network where no copy reaches it."""
+
+    teacher = nn.Sequential(nn.Linear(6, K), nn.BatchNorm1d(K)).double()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("detached", [True, False])
+def test_a_network_that_no_copy_reaches_is_as_it_was(training, detached):
+    model, (x, y) = zoo.NORMED(nn.BatchNorm1d(8)).double(), batch()
+    Held.teacher.train(training).requires_grad_(not detached)
+    before = zoo.everything(Held.teacher)
+    loss = lambda outputs, t: F.cross_entropy(outputs, t) + F.mse_loss(outputs, Held.teacher(x))
+    if detached and not training:
+        report = bnbook.measure(model, loss, (x, y), progress=False)
+        assert report.loss == pytest.approx(float(loss(model(x), y)))
+    else:
+        with pytest.raises(BnbookError, match="of a BatchNorm1d" if training else "a gradient in a Linear"):
+            bnbook.measure(model, loss, (x, y), progress=False)
+    assert zoo.everything(Held.teacher) == before
+
+
 def in_one_memory():
     model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
     model[2].weight.data = model[0].weight.data
@@ -205,14 +234,18 @@ def test_where_a_gradient_says_nothing_no_number_rests_on_it(name):
 
 
 REFUSED = {
-    "counts outside of itself": (Outside, "a pass over a copy moves the network itself.*calls"),
-    "counts in its file": (Counted, "a pass over a copy moves the network itself.*COUNTED"),
+    "counts outside of itself": (Outside, "a pass over a copy moves what is no part of it.*calls"),
+    "counts in its file": (Counted, "a pass over a copy moves what is no part of it.*COUNTED"),
     "made in its first pass": (Late, "f.weight is made in the first pass; call the network once"),
     "complex": (
         lambda: zoo.Net(lambda s, x: s.a(x) * s.c.abs(), a=nn.Linear(6, K), c=nn.Parameter(torch.ones(K) * 1j)),
         "c is complex; expected",
     ),
     "lazy": (lambda: nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(K)), "call the network once on a batch"),
+    "lazy, without parameters": (
+        lambda: nn.Sequential(nn.Linear(6, K), nn.LazyBatchNorm1d(affine=False)), "1.running_mean of a lazy layer"
+    ),
+    "a variance below zero": (below_zero, "1.running_var of the network is below zero"),
     "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
     "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),
     "another shape": (lambda: nn.Sequential(nn.Linear(5, K)), r"does not take inputs \(12, 6\) of float32"),

@@ -66,7 +66,6 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
                 shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments, count)
             )
             batch = list(zip(*(each.split(arguments.batch) for each in whole), strict=True))
-            batch = [pair for pair in batch if len(pair[0]) == len(batch[0][0])]
             batch = batch[0] if len(batch) < 2 else batch
         how = {"learning_rate": arguments.learning_rate, "eigenvalues": not arguments.no_eigenvalues}
         beside = models[1] if len(models) > 1 else None
@@ -168,6 +167,11 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
         ".npz": lambda: dict(np.load(named, allow_pickle=False)),
     }
     if Path(named).suffix not in readers:
+        if named not in data.NAMES:
+            sets = ", ".join(data.NAMES)
+            raise BnbookError(
+                f"--data {named!r}; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of {sets}"
+            )
         dataset = data.load(named)
         images, labels = data.fixed_sample(dataset, examples, "train")
         return data.normalise(images, dataset), labels

@@ -6,6 +6,7 @@ bias is moved, weights are made longer, a layer makes its step alone. What no in
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,8 +51,8 @@ RULES = {
     ),
     "not finite": (
         1, "batch-norm/transform",
-        "the running averages of {places} are not finite numbers: a batch has overflowed once, and averaging does not "
-        "forget it; training does not use them, inference does: reset_running_stats(), and let it see batches",
+        "the running averages of {places} {are}; training does not use them, inference does: reset_running_stats(), and let "
+        "it see batches",
     ),
     "averages": (
         0.05, "batch-norm/transform",  # share of the averages that is what they were made with
@@ -69,8 +70,8 @@ RULES = {
     ),
     "frozen": (
         1, "batch-norm/transform",  # layers with frozen γ and β that normalize by the batch
-        "γ and β of {places} are frozen, and still after model.train() the batch is what normalizes there, and moves the "
-        "averages: call .eval() on such layers after each train()",
+        "γ and β of {places} are frozen, and still in training mode the batch is what normalizes there{moves}: call .eval() on "
+        "such layers after each train()",
     ),
     "epsilon": (
         0.1, "batch-norm/transform",  # ε over the variance of a unit
@@ -145,8 +146,8 @@ class Kept:
     many: tuple[Tensor, Tensor]  # mean of the moments of all batches that were given
 
     @property
-    def finite(self) -> bool:
-        return all(bool(torch.isfinite(each).all()) for each in self.kept)
+    def usable(self) -> bool:
+        return all(bool(torch.isfinite(each).all()) for each in self.kept) and bool((self.kept[1] >= 0).all())
 
     @property
     def whole(self) -> tuple[Tensor, Tensor]:
@@ -199,8 +200,9 @@ class Met:
 class Seen:
     """A network, its one gradient, and what its layers meet in training and inference.
 
-    Layers are asked as the network's own `train()` leaves them. "Batch": inference of all other layers (dropout at
-    rest), with the statistics of the batch in these. Inference: `eval()`, with gradients off.
+    Layers are asked as they are in training mode, into which its own `train()` puts a network that is not in it. "Batch":
+    inference of all other layers (dropout at rest), with the statistics of the batch in these. Inference: `eval()`, with
+    gradients off.
     """
 
     subject: Subject
@@ -212,7 +214,7 @@ class Seen:
     optimizer: torch.optim.Optimizer | None = None
     others: Sequence[Tensor] = ()  # inputs of further batches
     rest: Prepare = nn.Module.eval  # the mode of all other layers
-    layers: tuple[str, ...] = ()  # that meet after network.train()
+    layers: tuple[str, ...] = ()  # that meet in training mode
     moments: dict[str, Kept] = field(default_factory=dict)
     met: dict[str, Met] = field(default_factory=dict)
     batch: Tensor | None = None  # outputs
@@ -222,7 +224,7 @@ class Seen:
     def __post_init__(self) -> None:
         self.axes = {each.name: each.axis for each in self.anatomy.normalizers}
         with suppress(Exception), self.subject.twin() as twin:
-            twin.network.train()
+            twin.network.training or twin.network.train()
             self.layers = tuple(n for n in self.anatomy.meeting if part(twin.network, n).training)
         if not self.layers:
             return
@@ -259,9 +261,10 @@ class Seen:
         for name in self.layers:
             put(part(network, name), True)
 
-    def _averaging(self) -> dict[str, tuple[tuple[str, str], float, float]]:
+    def _averaging(self, once_more: bool = False) -> dict[str, tuple[tuple[str, str], float, float]]:
         """Layer -> the names of its running mean and variance, the power at which it keeps the latter, and the weight w of
-        the newest batch: all that it keeps is moved away to r, and goes in a pass to r + w (μ − r), μ of the batch."""
+        the newest batch: all that it keeps is moved away to r, and goes in a pass to r + w (μ − r), μ of the batch; or in
+        the pass after that."""
         start: dict[str, dict[str, Tensor]] = {}
         toward: dict[str, list[tuple[int, float, Tensor]]] = {}
         found: dict[str, dict[int, tuple[float, str, float, float]]] = {}
@@ -277,8 +280,7 @@ class Seen:
             start[name] = {}
             for key, kept in kept_by(module).items():
                 if kept.numel() == len(values):
-                    away = torch.where(kept.isfinite(), kept, 0.0)
-                    kept.detach().copy_(away + 1 + away.abs())
+                    kept.detach().copy_((1 + 2 * (mean.abs() + whole)).view_as(kept))
                     start[name][key] = kept.detach().double().flatten().clone()
 
         def leave(name: str, module: nn.Module, _got: tuple, _gave: object) -> None:
@@ -294,7 +296,12 @@ class Seen:
                     if rest < 0.02 and w > 0 and rest < found[name].get(which, (1.0,))[0]:
                         found[name][which] = rest, key, power, round(w, 6)
 
-        self.run(self.by_batch, before=enter, behind=leave, names=list(self.met))
+        def prepare(network: nn.Module) -> None:
+            self.by_batch(network)
+            if once_more:
+                network(copy.deepcopy(self.subject.batch[0]))
+
+        self.run(prepare, before=enter, behind=leave, names=list(self.met))
         result = {}
         for name, met in self.met.items():
             fits, kept = found.get(name, {}), kept_by(part(self.subject.network, name))
@@ -364,22 +371,26 @@ Told = Iterator[tuple[str, float, Sequence[str], dict[str, object]]]
 
 def _averages(seen: Seen) -> Told:
     """What the averages hold: numbers that are none, their start, the newest batch alone."""
-    lost = [name for name, kept in seen.moments.items() if not kept.finite]
+    lost = [name for name, kept in seen.moments.items() if not kept.usable]
     if lost:
-        yield "not finite", len(lost), lost, {}
-    shares, weights = seen.shares, {}
+        below = all(bool(torch.isfinite(each).all()) for name in lost for each in seen.moments[name].kept)
+        overflown = "are not finite numbers: a batch has overflowed once, and averaging does not forget it"
+        yield "not finite", len(lost), lost, {"are": "hold a variance below zero" if below else overflown}
+    shares, weights, later = seen.shares, {}, seen._averaging(once_more=True)
+    # that of a plain mean of all batches becomes smaller
+    steady = {n for n, kept in seen.moments.items() if n in later and later[n][2] >= 0.99 * kept.newest}
     for name, kept in seen.moments.items():
         if name in lost:
             continue
         made = bool((kept.kept[0] == 0).all() and (kept.kept[1] == 1).all())
         share = 1.0 if made else kept.start()
         counted = getattr(part(seen.subject.network, name), "num_batches_tracked", None)
-        known = counted is not None and not math.isnan(kept.newest)
+        known = counted is not None and name in steady
         once = (1 - kept.newest) ** int(counted) if known else math.nan
         # the start is said to be in them only where the count of batches and the averages themselves say so
         if made or (min(share, once) >= RULES["averages"][0] and abs(once - share) <= 0.1 + 0.3 * share):
             shares[name] = share if made else once
-        if kept.newest >= RULES["momentum"][0]:
+        if name in steady and kept.newest >= RULES["momentum"][0]:
             weights[name] = kept.newest
     others = averages(seen.subject, [name for name in seen.layers if name not in seen.moments])
     shares |= {name: 1.0 for name, kept in others.items() if as_made(kept)}  # in buffers of other names
@@ -403,7 +414,7 @@ def _modes(seen: Seen) -> Told:
     plain, without = (seen.run(nn.Module.eval, grad=grad) for grad in (True, False))
     away, path = seen.away(without), seen.away(without, plain) if plain is not None else math.nan
     path = path if path >= RULES["fast path"][0] else 0.0
-    if away >= RULES["modes"][0] and all(kept.finite for kept in seen.moments.values()):
+    if away >= RULES["modes"][0] and all(kept.usable for kept in seen.moments.values()):
         why = _why(seen, away)
         if not (path and why == UNKNOWN):
             yield "modes", away, seen.layers, {"why": why}
@@ -425,13 +436,14 @@ def _off(seen: Seen, path: float, plain: Tensor, where: str) -> str:
         torch.backends.mha.set_fastpath_enabled(before)
     if closed:
         otherwise = "torch.backends.mha.set_fastpath_enabled(False) closes the gap"
-        return f"torch's fast path of {where} computes something else; {otherwise}"
+        return f"torch's fast path for attention computes something else; {otherwise}"
     return f"{where or 'a layer'} asks whether gradients are on, not for the mode, which eval() sets"
 
 
 def _why(seen: Seen, away: float) -> str:
     """Which intervention closes the gap."""
     made, scatter = "averages made anew from", "as well: one batch's statistics scatter as much"
+    several = "one batch cannot tell its own scatter from averages of other data: hand over several"
     anew = seen.off(lambda _, kept: kept.batch)
     moved = seen.by_order() if seen.cut else 0.0
     if moved >= away / 2:
@@ -463,16 +475,16 @@ def _why(seen: Seen, away: float) -> str:
     if not far:
         return f"{made} this batch differ by {anew:.0%}"
     if any(each not in seen.axes for each in seen.anatomy.meeting):  # then its halves are not drawn apart
-        return (
-            f"{made} this batch differ by {anew:.0%}; as its examples meet elsewhere, too, one batch cannot "
-            "tell its own scatter from averages of other data: hand over several"
-        )
+        return f"{made} this batch differ by {anew:.0%}; as its examples meet elsewhere, too, {several}"
     known = len(far) == len(seen.moments)
     half = sum(seen.off(lambda _, kept, k=k: kept.halves[k]) for k in (0, 1)) / 2 if known else math.nan
     name = max(far, key=far.__getitem__)
-    if far[name] < APART or away <= 2 * half:
-        own = "the averages are those of such a batch to its sampling error"
-        return f"{own}; averages from half of it differ by {half:.0%} {scatter}" if half >= 0 else own
+    if away <= 2 * half:
+        own = "the averages are those of such a batch to its sampling error; " * (far[name] < APART)
+        return f"{own}averages from half of it differ by {half:.0%} {scatter}"
+    if far[name] < APART:
+        parts = f", from half of it by {half:.0%}" * known
+        return f"{made} this batch differ by {anew:.0%}{parts}; {several}"
     return (
         f"the averages of {name} lie {far[name]:.0f} sampling errors from what this batch has, and {made} it "
         f"differ by {anew:.0%}: let them see such data with these weights before inference"
@@ -515,10 +527,11 @@ def _values(seen: Seen) -> Told:
 
 
 def _frozen(seen: Seen) -> Told:
-    named = {name: list(part(seen.subject.network, name).parameters(recurse=False)) for name in seen.layers}
+    named = {n: [*part(seen.subject.network, n).parameters(recurse=False)] for n in seen.moments}
     still = [n for n, own in named.items() if own and not any(p.requires_grad for p in own)]
     if still and seen.batch is not None:
-        yield "frozen", len(still), still, {}
+        moved = all(seen.moments[n].newest > 0 for n in still)
+        yield "frozen", len(still), still, {"moves": ", and moves the averages" * moved}
 
 
 def _companions(seen: Seen) -> Told:
@@ -541,9 +554,9 @@ def _units(seen: Seen) -> Told:
     for name, met in seen.met.items():
         if met.values < 2:
             continue
-        variance = met.moments[1]
+        mean, variance = met.moments
         eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
-        constant = variance <= 1e-12 * variance.max().clamp_min(1e-30)
+        constant = variance <= 1e-13 * mean.square()  # what 32 bits leave of values that are alike
         ratio = eps / variance[~constant].clamp_min(1e-300)
         units += len(variance)
         still[name], small[name] = int(constant.sum()), int((ratio >= RULES["epsilon"][0]).sum())
@@ -601,10 +614,10 @@ def _subtracts(subject: Subject, norms: set[str], changed: Mapping[str, Tensor])
 
     with suppress(Exception):  # a layer that takes or gives something else than one tensor
         plain, moved = seen({}), seen(changed)
-        for name in [n for n, values in plain.items() if len(values) > 1]:
-            both = list(zip(plain[name][:2], moved[name]))
+        for name in plain:
+            both = zip(plain[name], moved[name], strict=True)
             away = [float((a - b).norm() / a.norm().clamp_min(1e-300)) for a, b in both]
-            if away[0] > 1e-6 and away[1] < 1e-3 * away[0]:
+            if any(got > 1e-6 and gave < 1e-3 * got for got, gave in zip(away[::2], away[1::2], strict=True)):
                 return name
     return ""
 

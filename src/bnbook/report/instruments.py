@@ -37,6 +37,7 @@ from bnbook.report.finding import (
     first_tensor,
     kind,
     meeting,
+    near,
     put,
     units_along,
 )
@@ -121,12 +122,13 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
         for each in anatomy.layers:
             watch(modules[each.name], partial(before, each.name), partial(behind, each.name))
         value = twin.value()
+        forward = dict(runs)  # without those in which checkpoints compute them once more
         value.backward()
         named = dict(nn.Module.named_parameters(twin.network))  # all, whatever the network says of itself
-    same = bool((value.detach().double() - start_loss).abs() <= 1e-6 * start_loss.abs() + 1e-12)
+    same = near(start_loss, value.detach().double())
     rows, out, taken = [], [], {}
     for layer in anatomy.layers:
-        name, own, ran = layer.name, [named[each] for each in layer.parameters], runs.get(layer.name, 0)
+        name, own, ran = layer.name, [named[each] for each in layer.parameters], forward.get(layer.name, 0)
         pairs = [(p.detach(), dense(p.grad)) for p in own if p.grad is not None]
         if name in used:
             weight, caught = used[name]

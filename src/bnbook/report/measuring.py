@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -65,6 +66,8 @@ def measure(
             raise BnbookError(f"a model of type {type(each).__name__}; expected a torch.nn.Module")
     for each in (batch, *others):
         _check(each)
+    if others and len(others[-1][0]) < len(batch[0]):  # the rest of a loader, of one example perhaps
+        others.pop()
     learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
     require_optimizer(optimizer)
     models = [unwrapped(each) for each in models]
@@ -315,13 +318,14 @@ def _numbers(values: Any) -> list[float]:
 
 def _refuse_unready(network: nn.Module) -> None:
     named = list(network.named_parameters())
-    for name, p in named:
-        if p.is_complex():
-            raise BnbookError(f"{name} is complex; expected parameters that are real numbers")
+    for name, p in [*named, *network.named_buffers()]:
         if isinstance(p, nn.parameter.UninitializedTensorMixin):
             raise BnbookError(
                 f"{name} of a lazy layer has no values yet; call the network once on a batch before"
             )
+    for name, p in named:
+        if p.is_complex():
+            raise BnbookError(f"{name} is complex; expected parameters that are real numbers")
     last, end = "", 0
     for name, p in sorted(named, key=lambda each: each[1].data_ptr()):
         if p.numel() and 0 < p.data_ptr() < end:
@@ -340,8 +344,8 @@ def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[
         found = _one_pass(subject)
     if touched:
         raise BnbookError(
-            f"a pass over a copy moves the network itself ({some(touched)}): its code or its loss reaches it from outside; "
-            "expected code that reaches all through self, and a loss of outputs and targets"
+            f"a pass over a copy moves what is no part of it ({some(touched)}): its code or its loss reaches that from "
+            "outside; expected networks that are reached through self or as an argument, attribute or global name"
         )
     return found
 
@@ -372,12 +376,13 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
         )
         value = _said(words, lambda: twin.reduced(outputs))
         if not torch.isfinite(value):
-            lost = [n for n, b in subject.network.named_buffers() if not torch.isfinite(b).all()]
-            where = (
-                f"; {some(lost)} of the network is no finite number: a batch has overflowed once"
-                if lost
-                else ""
-            )
+            held = dict(subject.network.named_buffers())
+            lost = [n for n, b in held.items() if not b.isfinite().all()]
+            below = [n for n, b in held.items() if n.endswith("running_var") and bool((b < 0).any())]
+            why = "no finite number: a batch has overflowed once" if lost else "below zero"
+            where = f"; {some(lost or below)} of the network is {why}" if lost or below else ""
+            if not subject.batch[0].isfinite().all():
+                where = "; the batch's inputs hold numbers that are not"
             raise BnbookError(
                 f"the loss of the batch is {float(value.detach())}; expected a finite number{where}"
             )
@@ -446,13 +451,16 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
         rest = scale if abs(mean - 2) < 0.1 else other
         yield f"the loss is no mean over the examples (the batch twice gives {mean:.3g} times the loss): {rest}"
     over = [each for each in anatomy.normalizers if each.over_batch]
-    still = [each.name or each.kind for each in over if not each.meets_now]
+    still = {each.name: each.name or each.kind for each in over if not each.meets_now}
     if still:
-        kept = "the network is in training mode, but its own code keeps these layers from it"
+        how = "its own code keeps these layers there, also after model.train()"
+        with suppress(Exception), subject.twin() as twin:
+            twin.network.train()
+            if any(m.training for n, m in twin.network.named_modules() if n in still):
+                how = "call model.train() for those of training"
         yield (
-            f"{len(still)} of {len(over)} batch normalizers are in inference mode ({some(still)}): landscape, shift, "
-            "gradients and moments are those of running averages; "
-            f"{kept if network.training else 'call model.train() for those of training'}"
+            f"{len(still)} of {len(over)} batch normalizers are in inference mode ({some([*still.values()])}): landscape, shift, "
+            f"gradients and moments are those of running averages; {how}"
         )
     modules, named = network.named_modules(), network.named_parameters()
     if keras := [n for n, m in modules if hasattr(m, "moving_mean") and n not in anatomy.meeting]:

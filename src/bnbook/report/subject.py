@@ -4,6 +4,7 @@ of it has moved."""
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map
 
 from bnbook.errors import BnbookError
 from bnbook.probes.copies import BOXES, ENDS, GENERATORS, Copies, is_compiled, random_states, reach
@@ -144,7 +147,7 @@ class Subject:
             inputs, targets = (copy.deepcopy(each.detach()) for each in self.batch)
             if self.double:
                 network, inputs, targets = network.double(), _wide(inputs), _wide(targets)
-                loss = loss.double() if isinstance(loss, nn.Module) else loss
+                loss = _widened(loss)
             names = [name for name, _ in self.network.named_parameters()]  # a copy may name them anew
             own = dict(zip(names, network.parameters(), strict=True))
             for name in own.keys() & (changed or {}):
@@ -302,17 +305,57 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def watched(subject: Subject, before: Mapping[str, Any], touched: list[str]) -> Iterator[None]:
-    """Put down what of the network itself moves within, beside its marks before; its gradients are put aside."""
-    kept = [(p, p.grad) for p in subject.owner.parameters()]
+    """Put down what moves within beside the copies: what modules hold that run and were there before, which is as before
+    afterwards, and all else that the subject reaches, beside its marks before."""
+    there = [each for each in gc.get_objects() if issubclass(type(each), nn.Module)]
+    known, ran = {*map(id, there)}, {}
+
+    def enter(module: nn.Module, _got: tuple) -> None:
+        if id(module) in known and id(module) not in ran:
+            buffers = [(n, b, _mark(b), b.clone()) for n, b in module._buffers.items() if b is not None]
+            ran[id(module)] = module, buffers, _gradients_aside([*module._parameters.values()])
+
+    own, hook = _gradients_aside(subject.owner.parameters()), register_module_forward_pre_hook(enter)
     try:
-        for parameter, _ in kept:
-            parameter.grad = None
         yield
-        touched += [f"the gradient of {n}" for n, p in subject.owner.named_parameters() if p.grad is not None]
     finally:
-        for parameter, gradient in kept:
-            parameter.grad = gradient
+        hook.remove()
+        for module, buffers, gradients in [*ran.values(), (subject.owner, [], own)]:
+            of = type(module).__name__
+            touched += [f"a gradient in a {of}"] * any(p.grad is not None for p, _ in gradients)
+            for parameter, gradient in gradients:
+                parameter.grad = gradient
+            for name, buffer, mark, held in buffers:
+                if module._buffers.get(name) is not buffer or _mark(buffer) != mark:
+                    touched.append(f"{name} of a {of}")
+                    module._buffers[name] = buffer
+                    buffer.data.copy_(held)
     touched += moved(before, subject.marks())
+
+
+def _gradients_aside(parameters: Iterable[Tensor | None]) -> list[tuple[Tensor, Tensor | None]]:
+    kept = [(p, p.grad) for p in parameters if p is not None]
+    for parameter, _ in kept:
+        parameter.grad = None
+    return kept
+
+
+class _Widened(TorchFunctionMode):
+    """Numbers of 32 bits are taken as such of 64."""
+
+    def __torch_function__(self, function: Callable, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        args, kwargs = tree_map(lambda v: _wide(v) if isinstance(v, Tensor) else v, (args, kwargs or {}))
+        return function(*args, **kwargs)
+
+
+def _widened(loss: Loss) -> Loss:
+    """The same, whatever it keeps in 32 bits: weights of classes, a second network."""
+
+    def wide(outputs: Any, targets: Tensor) -> Tensor:
+        with _Widened():
+            return loss(outputs, targets)
+
+    return wide
 
 
 def _wide(values: Tensor) -> Tensor:

@@ -236,7 +236,7 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool =
         name: {claim for event in own for claim in event.get("tests", ())} for name, own in found.items()
     }
     notes = [note for each in chapters for note in _unrecorded(each, fixed[each.name])]
-    own = {chapter.name: chapter.profiles for chapter in chapters}
+    own = {each.name: {p for p, settings in each.profiles.items() if settings} for each in chapters}
     return [*(words for event in events for words in _words(event, chain, own[event["chapter"]])), *notes]
 
 
@@ -278,7 +278,7 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
 
 
 def _words(event: Mapping[str, Any], chain: locks.Chain, own: Container[str]) -> list[str]:
-    """own: the profiles of which the chapter's header says anything; others run with what its cell says."""
+    """own: the profiles of which the chapter's header says anything; others take what its cell says."""
     plans = ((profile, plan) for profile, plan in event.get("planned", {}).items() if profile in own)
     planned = (f"{profile} n = {plan['seeds']}" for profile, plan in plans)
     notes = ", ".join(filter(None, (event.get("why"), *planned)))
