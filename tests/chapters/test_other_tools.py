@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from bnbook.chapters import other_tools
 from bnbook.chapters.other_tools import network
 from bnbook.errors import BnbookError
 
+ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(other_tools.FOLDER.glob("use_*.py"))
 
 
@@ -25,6 +27,14 @@ def test_each_script_is_listed_short_and_pinned():
         assert head or path.name == "use_bnbook.py"
         said = tomllib.loads("".join(f"{line[2:]}\n" for line in head[1].splitlines())) if head else {}
         assert all("==" in each for each in said.get("dependencies", []))
+
+
+def test_a_claim_has_a_part_for_each_tool_that_it_judges():
+    text = (ROOT / "book" / "practice" / "other-tools.claims.yml").read_text("utf-8")
+    found: dict[str, list[str]] = {}
+    for quantity, name in re.findall(r"test: \{kind: identity, a: (\w+)\.(\w+),", text):
+        found.setdefault(quantity, []).append(name)
+    assert found == {quantity: list(names) for quantity, names in other_tools.JUDGED.items()}
 
 
 @pytest.mark.parametrize("statistics", other_tools.STATISTICS)
