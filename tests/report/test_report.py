@@ -167,6 +167,7 @@ def test_several_batches_are_taken_by_hand_again_and_a_page_is_written():
         ({"names": ()}, "names .*; expected 1"),
         ({"data": iter(())}, "no batch; expected"),
         ({"data": [batch(), 3]}, "a batch of type int"),
+        ({"data": [(*batch(), batch()[1])]}, "a batch of 3 parts; expected a pair of tensors"),
         ({"data": (each for each in [batch(), {}])}, "a batch of type dict"),
         ({"output": 0}, "output 0 of a tensor .*expected none"),
     ],

@@ -194,6 +194,17 @@ def test_a_network_that_no_copy_reaches_is_as_it_was(training, detached):
     assert zoo.everything(Held.teacher) == before
 
 
+def test_a_scripted_network_that_no_copy_reaches_is_as_it_was():
+    Held.scripted = torch.jit.script(nn.Sequential(nn.Linear(6, K), nn.BatchNorm1d(K)).double())
+    before, (x, y) = {n: b.clone() for n, b in Held.scripted.state_dict().items()}, batch()
+    loss = lambda outputs, t: F.cross_entropy(outputs, t) + F.mse_loss(outputs, Held.scripted(x).detach())
+    with pytest.raises(
+        BnbookError, match="moves what is no part of it .1.running_mean of a RecursiveScriptModule"
+    ):
+        bnbook.measure(zoo.NORMED(nn.BatchNorm1d(8)).double(), loss, (x, y), progress=False)
+    assert all(torch.equal(b, before[n]) for n, b in Held.scripted.state_dict().items())
+
+
 def in_one_memory():
     model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
     model[2].weight.data = model[0].weight.data

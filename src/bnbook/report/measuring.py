@@ -19,6 +19,7 @@ from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import finding, instruments
 from bnbook.report.diagnosis import Seen, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy
+from bnbook.report.foreign import tried
 from bnbook.report.instruments import LeftOut
 from bnbook.report.report import Findings, Report
 from bnbook.report.subject import Subject, dense, described, moved, some, unwrapped, watched
@@ -175,19 +176,15 @@ class _One:
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
         repeats = finding.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
-        zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
         size = float(total_norm(list(gradient.values())))
         slope = finding.slope(subject) if repeats and not broken and size else None
         mean = _loss_of(subject, lambda y, t: (torch.cat([y] * 2), torch.cat([t] * 2)))
         once = _loss_of(subject, lambda y, t: (y.clone(), t))
         mean = mean / once if mean is not None and once else None
         self.warnings += _to_know(subject, anatomy, mean)
-        frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
         losses = float(self.start), float(value)
         met = finding.meeting(subject)
-        return Findings(
-            repeats, losses, slope, met, mean, anatomy.in_order, self.unused, zero, broken, frozen
-        )
+        return Findings(repeats, losses, slope, met, mean, anatomy.in_order, self.unused, broken)
 
     def _hindrance(self, findings: Findings) -> str:
         """Why nothing that rests on the gradient can be measured, if so."""
@@ -283,8 +280,9 @@ def _batches(batch: Any) -> list[Any]:
 def _check(batch: Any) -> None:
     pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(isinstance(b, Tensor) for b in batch)
     if not pair:
+        parts = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) and len(batch) != 2 else ""
         raise BnbookError(
-            f"a batch of type {type(batch).__name__}; expected a pair of tensors (inputs, targets); "
+            f"a batch of {parts or f'type {type(batch).__name__}'}; expected a pair of tensors (inputs, targets); "
             "wrap a model that takes anything else in a module that takes one tensor"
         )
     if any(each.layout != torch.strided or each.is_nested for each in batch):
@@ -350,21 +348,11 @@ def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[
     return found
 
 
-def _said(words: str, run: Callable[[], Any]) -> Any:
-    """What somebody else's code gives; what it complains of becomes the end of one line."""
-    try:
-        return run()
-    except BnbookError:
-        raise
-    except Exception as error:
-        raise BnbookError(f"{words}: {one_line(error)}") from error
-
-
 def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
     kinds = (f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch)
     (inputs, targets), names = kinds, {n for n, _ in subject.network.named_parameters()}
     with subject.twin() as twin:
-        outputs = _said(f"the network does not take inputs {inputs}", twin.outputs)
+        outputs = tried(f"the network does not take inputs {inputs}", twin.outputs)
         for name, _ in twin.network.named_parameters():
             if name not in names:
                 raise BnbookError(
@@ -374,7 +362,7 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
             f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
             "loss that does, or output= (in a shell --output) for one of several"
         )
-        value = _said(words, lambda: twin.reduced(outputs))
+        value = tried(words, lambda: twin.reduced(outputs))
         if not torch.isfinite(value):
             held = dict(subject.network.named_buffers())
             lost = [n for n, b in held.items() if not b.isfinite().all()]
@@ -388,7 +376,7 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
             )
         if not value.requires_grad:
             raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
-        _said("the gradient of the loss cannot be taken", value.backward)
+        tried("the gradient of the loss cannot be taken", value.backward)
         return value.detach().double(), {
             name: dense(twin.parameters[name].grad) for name in subject.parameters
         }

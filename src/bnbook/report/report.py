@@ -34,9 +34,7 @@ class Findings:
     mean: float | None  # loss of the batch twice over that of the batch: 1 for a mean over the examples
     in_order: bool  # whether layers run in the order of registration
     unused: tuple[str, ...]  # trained parameters that do not reach the loss
-    zero: tuple[str, ...]  # trained parameters whose gradient is zero
     not_finite: tuple[str, ...]  # trained parameters whose gradient is no finite number
-    frozen: tuple[str, ...]  # parameters that are not trained
     left_out: tuple[LeftOut, ...] = ()  # layers that an instrument leaves out, and why
 
 

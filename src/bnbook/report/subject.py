@@ -312,8 +312,9 @@ def watched(subject: Subject, before: Mapping[str, Any], touched: list[str]) -> 
 
     def enter(module: nn.Module, _got: tuple) -> None:
         if id(module) in known and id(module) not in ran:
-            buffers = [(n, b, _mark(b), b.clone()) for n, b in module._buffers.items() if b is not None]
-            ran[id(module)] = module, buffers, _gradients_aside([*module._parameters.values()])
+            whole = isinstance(module, torch.jit.ScriptModule)  # whose parts run unseen
+            buffers = [(n, b, _mark(b), b.clone()) for n, b in module.named_buffers(recurse=whole)]
+            ran[id(module)] = module, buffers, _gradients_aside(module.parameters(recurse=whole))
 
     own, hook = _gradients_aside(subject.owner.parameters()), register_module_forward_pre_hook(enter)
     try:
@@ -326,15 +327,16 @@ def watched(subject: Subject, before: Mapping[str, Any], touched: list[str]) -> 
             for parameter, gradient in gradients:
                 parameter.grad = gradient
             for name, buffer, mark, held in buffers:
-                if module._buffers.get(name) is not buffer or _mark(buffer) != mark:
+                if _mark(dict(module.named_buffers())[name]) != mark:
                     touched.append(f"{name} of a {of}")
-                    module._buffers[name] = buffer
                     buffer.data.copy_(held)
+                    if not isinstance(module, torch.jit.ScriptModule):
+                        module._buffers[name] = buffer
     touched += moved(before, subject.marks())
 
 
-def _gradients_aside(parameters: Iterable[Tensor | None]) -> list[tuple[Tensor, Tensor | None]]:
-    kept = [(p, p.grad) for p in parameters if p is not None]
+def _gradients_aside(parameters: Iterable[Tensor]) -> list[tuple[Tensor, Tensor | None]]:
+    kept = [(p, p.grad) for p in parameters]
     for parameter, _ in kept:
         parameter.grad = None
     return kept
