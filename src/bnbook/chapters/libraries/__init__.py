@@ -617,7 +617,7 @@ DRAWN = {
 
 def far_means(results: Results) -> plt.Figure:
     """Largest error of an output by mean over deviation, a line a library; it ends where an output is not finite."""
-    fig, axes = subplots(1, 2, figsize=(8.2, 3.0), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.2, 3.2), sharey=True)
     ink = plt.rcParams["text.color"]
     for ax, shape, title in zip(axes, ("2d", "4d"), ("256 examples", "16 images of 8 × 8"), strict=True):
         for name, (label, dash, mark) in DRAWN.items():
