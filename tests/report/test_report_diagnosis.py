@@ -527,6 +527,12 @@ def changed(model, change):
     return model
 
 
+def by_steps():
+    """Two steps of three numbers an example, which are rows of their own before the normalizer."""
+    rows = lambda s, x: s.f(s.bn(s.a(x.reshape(-1, 3))).relu().view(len(x), -1))
+    return zoo.Net(rows, a=nn.Linear(3, 8, bias=False), bn=nn.BatchNorm1d(8), f=nn.Linear(16, K)).double()
+
+
 def kept_still():
     """Filled averages that a momentum of 0 keeps."""
     return changed(network(), lambda m: setattr(m[1], "momentum", 0.0))
@@ -600,6 +606,9 @@ PAIRS = {
     ),
     "values of a layer that cuts the batch itself": (
         "values", 4, ("1",), "in another order of the batch", lambda: said(network(norm=Ghost)), [lambda: said(network())],
+    ),
+    "values of rows that are steps of few examples": (
+        "values", 8, ("bn",), "with half of the batch", lambda: said(by_steps(), first(4)), [lambda: said(by_steps(), first(16))],
     ),
     "constant units": (
         "constant", 3, ("1",), "3 of 8 units", lambda: said(changed(network(), lambda m: m[0].weight[2:5].zero_())),

@@ -519,10 +519,12 @@ def _values(seen: Seen) -> Told:
         return
     # a layer that cuts the batch itself takes other companions when the order is another; else half of them go
     half = torch.arange(max(1, len(seen.subject.batch[0]) // 2))
-    moved = seen.by_order() if few in seen.cut else seen.away(seen.run(seen.by_batch, half), seen.batch[half])
-    if not moved < 0.05:  # halves of one value cannot be tried at all
-        how = "in another order of the batch" if few in seen.cut else "with half of the batch"
-        measured = "" if math.isnan(moved) else f"; {how} the same examples' output moves by {moved:.0%}"
+    tried = {"with half of the batch": seen.away(seen.run(seen.by_batch, half), seen.batch[half])}
+    if few in seen.cut:
+        tried["in another order of the batch"] = seen.by_order()
+    moved, how = max([(m, how) for how, m in tried.items() if not math.isnan(m)], default=(1.0, ""))
+    if moved >= 0.05:  # halves of one value cannot be tried at all
+        measured = f"; {how} the same examples' output moves by {moved:.0%}" if how else ""
         yield "values", counts[few], (few,), {"measured": measured}
 
 
