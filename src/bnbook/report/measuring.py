@@ -441,11 +441,11 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
     over = [each for each in anatomy.normalizers if each.over_batch]
     still = {each.name: each.name or each.kind for each in over if not each.meets_now}
     if still:
-        how = "its own code keeps these layers there, also after model.train()"
-        with suppress(Exception), subject.twin() as twin:
-            twin.network.train()
-            if any(m.training for n, m in twin.network.named_modules() if n in still):
-                how = "call model.train() for those of training"
+        how, ran = "its own code keeps these layers there, also after model.train()", {}
+        with suppress(Exception):
+            subject.run(lambda m: m.train(), before=lambda n, m, *_: ran.update({n: m.training}), names=still)
+        if any(ran.values()):
+            how = "call model.train() for those of training"
         yield (
             f"{len(still)} of {len(over)} batch normalizers are in inference mode ({some([*still.values()])}): landscape, shift, "
             f"gradients and moments are those of running averages; {how}"
