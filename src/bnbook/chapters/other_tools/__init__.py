@@ -71,7 +71,7 @@ TOOLS = {
 #: What the tables call them.
 TITLES = {
     "bnbook": "bnbook.measure, largest eigenvalue",
-    "torch_autograd": "torch.autograd.functional.hvp",
+    "torch_autograd": "torch.autograd, its hvp",
     "torch_func": "torch.func.hessian, with the recommended patch",
     "pyhessian": "PyHessian, largest eigenvalue",
     "hessian_eigenthings": "hessian-eigenthings, Hessian products",
@@ -235,14 +235,14 @@ def answer(told: Mapping[str, Any]) -> str:
     if "error_by" in told:
         best = min(told["error_by"], key=told["error_by"].get)
         if told["error_by"][best] < EQUAL:
-            words.append(f"{WORDS[best]}, {told['error_by'][best]:.0e}")
+            words.append(f"{WORDS[best].removeprefix('running ')}, {told['error_by'][best]:.0e}")
         elif told.get("error_by_shares", math.inf) < EQUAL:
             words.append(f"the batch's, examples' shares, {told['error_by_shares']:.0e}")
         else:
             words.append(f"none of the three; off the batch's by {told['error_by']['batch']:.0%}")
     frozen: dict[str, list[str]] = {}
     for kind, layer in told.get("frozen", {}).items():
-        uses = "the batch" if layer["depends_on_batch"] > 1e-6 else "running averages"
+        uses = "the batch" if layer["depends_on_batch"] > 1e-6 else "averages"
         moves = ", and averages move" if layer["moves"] else ""
         frozen.setdefault(uses + moves, []).append(f"BatchNorm{kind}")
     words += [f"then normalizes by {way} ({', '.join(kinds)})" for way, kinds in frozen.items()]
@@ -265,10 +265,7 @@ def answer(told: Mapping[str, Any]) -> str:
 
 def changes(told: Mapping[str, Any]) -> str:
     """What a tool changed, in words."""
-    return (
-        ", ".join("running statistics" if each == "running" else each for each in told["changed"])
-        or "nothing"
-    )
+    return ", ".join("averages" if each == "running" else each for each in told["changed"]) or "nothing"
 
 
 def table(answers: Answers, missing: Mapping[str, str]) -> Any:
@@ -279,7 +276,7 @@ def table(answers: Answers, missing: Mapping[str, str]) -> Any:
         "in evaluation",
         "changes in training",
         "in evaluation",
-        "with frozen batch norms",
+        "with frozen norms",
     ]
     rows = []
     for name, document in answers.items():
