@@ -131,7 +131,8 @@ USAGE = [
 
 def test_bad_usage_is_one_line_with_exit_code_2_and_does_nothing(tiny, monkeypatch, capsys):
     monkeypatch.chdir(tiny)
-    edit(tiny / "book" / "part" / "coin.md", "tosses = 100", "tosses: int = 100")
+    for name, kind in dict(profile="str", seeds="int", tosses="int", rate="float", names="list[str]").items():
+        edit(tiny / "book" / "part" / "coin.md", f"\n{name} = ", f"\n{name}: {kind} = ")
     (tiny / "big.yml").write_text("a: 1\n" * 20_000)
     (tiny / "twice.yml").write_text("tosses: 3\ntosses: 4\n")
     (tiny / "octal.yml").write_text("tosses: 010\n")
