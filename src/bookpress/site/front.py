@@ -104,7 +104,8 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
             return f"{_short(10**value)} times"
-        return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
+        three = float(f"{value:.3g}")  # digits, as texts have them
+        return format_number(value, ".1%") if "percent" in options else format_number(three, ",.4g")
 
     shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
     ticks = {place(at): _short(value) for at, value in shown_as.items()}
