@@ -309,11 +309,15 @@ def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: 
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed runs left: scratch folders whose lock nobody holds."""
-    for left in folder.rglob(".*.running"):
-        lock = FileLock(left.with_suffix(".lock"), timeout=0)
-        with suppress(Timeout), lock:
-            shutil.rmtree(left, ignore_errors=True)
+    """Remove what killed runs left: scratch folders whose lock nobody holds. Those of runs beside this one are not
+    entered: what lies in them comes and goes."""
+    for place, inner, _ in os.walk(folder):  # which passes over a folder that has gone meanwhile
+        left = [Path(place, name) for name in inner if name.startswith(".") and name.endswith(".running")]
+        inner[:] = [name for name in inner if Path(place, name) not in left]
+        for scratch in left:
+            lock = FileLock(scratch.with_suffix(".lock"), timeout=0)
+            with suppress(Timeout), lock:
+                shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager

@@ -178,6 +178,18 @@ def test_a_chapter_runs_once_at_a_time_and_sweeps_what_killed_runs_left_but_not_
     assert (folder / "coin.json").is_file()
 
 
+def test_what_lies_in_the_folder_of_a_run_beside_this_one_may_come_and_go(tiny, monkeypatch):
+    beside = tiny / "runs" / "smoke" / "part" / ".beside.running"
+    (beside / "code").mkdir(parents=True)
+    looked = []
+    monkeypatch.setattr(os, "scandir", lambda path=".", scandir=os.scandir: looked.append(str(path)) or scandir(path))
+    with FileLock(beside.with_suffix(".lock")):
+        execution.sweep(tiny / "runs")
+    assert str(beside.parent) in looked and str(beside) not in looked and beside.is_dir()
+    execution.sweep(tiny / "runs")
+    assert not beside.exists()
+
+
 #: Nor does anybody else reach it: its sockets lie in the run's own folder.
 UNSPOILT = """from pathlib import Path
 assert plt.rcParams["figure.edgecolor"] != "red"
