@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -103,7 +103,7 @@ def _record_points(name: str, points: Mapping[str, Any]) -> None:
 def _save(fig: plt.Figure, name: str) -> None:
     finish(fig)
     if folder := os.environ.get("BNBOOK_FIGURES"):
-        atomic.write_bytes(Path(folder) / f"{name}.svg", _as_svg(fig))
+        atomic.write_bytes(Path(folder) / f"{name}.svg", _saved(fig))
     else:
         from IPython.display import display
 
@@ -111,14 +111,16 @@ def _save(fig: plt.Figure, name: str) -> None:
     plt.close(fig)
 
 
-def as_svg(draw: Callable[[Results], plt.Figure], results: Results, narrow: bool) -> bytes:
-    """What `draw` makes of a run's results, for a page or (narrow) for a phone."""
+def drawn(
+    draw: Callable[[Results], plt.Figure], results: Results, narrow: bool, formats: Sequence[str] = ("svg",)
+) -> list[bytes]:
+    """What `draw` makes of a run's results, for a page or (narrow) for a phone, in each of the formats."""
     warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
     with plt.style.context(["default", STYLE]), on_a_phone(narrow):
         fig = draw(results)
         try:
             finish(fig, narrow)
-            return _as_svg(fig)
+            return [_saved(fig, kind) for kind in formats]
         finally:
             plt.close(fig)
 
@@ -139,9 +141,9 @@ def finish(fig: plt.Figure, narrow: bool = False) -> None:
         thin_numbers(ax)
 
 
-def _as_svg(fig: plt.Figure) -> bytes:
+def _saved(fig: plt.Figure, kind: str = "svg") -> bytes:
     buffer = io.BytesIO()
-    fig.savefig(buffer, format="svg", metadata={"Date": None})
+    fig.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
     return buffer.getvalue()
 
 

@@ -46,7 +46,7 @@ class Book:
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    #: drawings(chapter): figure -> draw(results); as_svg(draw, results, narrow).
+    #: drawings(chapter): figure -> draw(results); drawn(draw, results, narrow, formats).
     figures_module: str = ""
     #: The package with a module a chapter, whose FIGURES these may be.
     chapters_package: str = ""

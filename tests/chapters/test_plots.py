@@ -8,7 +8,7 @@ import pytest
 from matplotlib.lines import Line2D
 
 from bnbook.chapters import landscape
-from bnbook.figures import COLORS, as_svg, finish, use_style
+from bnbook.figures import COLORS, drawn, finish, use_style
 from bnbook.plots.axes import name_few_decades, thin_numbers
 from bnbook.plots.layout import (
     LEAST,
@@ -41,9 +41,9 @@ def test_nothing_of_a_users_own_style_is_drawn():
         return figure
 
     own = {"text.usetex": True, "svg.fonttype": "none", "lines.marker": "o", "axes.facecolor": "black"}
-    drawn = as_svg(lines, Results(), False)
+    before = drawn(lines, Results(), False)
     with plt.rc_context(own):
-        assert as_svg(lines, Results(), False) == drawn and plt.rcParams["text.usetex"]
+        assert drawn(lines, Results(), False) == before and plt.rcParams["text.usetex"]
         use_style()
         assert not own.items() & {name: plt.rcParams[name] for name in own}.items()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import re
 import sys
@@ -17,7 +16,7 @@ from nbformat.v4 import new_code_cell as code_cell
 from nbformat.v4 import new_markdown_cell as markdown_cell
 from nbformat.v4 import new_output
 
-from bookpress import atomic, claims, paths
+from bookpress import atomic, claims
 from bookpress.book import book, repository, settings
 from bookpress.claims import reading
 from bookpress.errors import PressError
@@ -342,19 +341,10 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
 
 
 def _drawn(run: Evidence, name: str) -> list[Any]:
-    """The figure of the book's run as an output of the cell that draws it; drawn once for the same results and code."""
-    key = hashlib.sha256(f"{pictures.digest(run)} {name} png".encode()).hexdigest()
-    kept = paths.build_folder() / "drawings" / f"{key}.png"
-    if not kept.is_file():
-        draw, figures = pictures.drawings(run.chapter).get(name), []
-        if draw is None:
-            return []
-        book().figures.as_svg(lambda results: figures.append(draw(results)) or figures[0], run.results, False)
-        picture = io.BytesIO()
-        figures[0].savefig(picture, format="png", dpi=100)
-        atomic.write_bytes(kept, picture.getvalue())
-    image = base64.b64encode(kept.read_bytes()).decode()
-    shown = {"image/png": image, "text/plain": f"<the book's figure {name}>"}
+    """The figure of the book's run as an output of the cell that draws it."""
+    if (picture := pictures.picture(run)) is None:
+        return []
+    shown = {"image/png": base64.b64encode(picture).decode(), "text/plain": f"<the book's figure {name}>"}
     return [new_output("display_data", shown)]
 
 

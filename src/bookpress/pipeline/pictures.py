@@ -102,17 +102,17 @@ FEW = 4  # drawings for which no further process is worth its start
 
 def put(runs: Iterable[Evidence], folder: Path) -> None:
     """The figures of each run's page into NAME.figures beside it; PressError names the first that cannot be drawn."""
-    store, jobs, places = paths.build_folder() / "drawings", [], []
+    jobs, places = [], []
     for run in runs:
         made_of = digest(run)
         for name in shown(run.chapter):
             place = folder / f"{run.chapter.name}.figures" / f"{name}.svg"
             place.parent.mkdir(parents=True, exist_ok=True)
             for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
-                kept = store / f"{hashlib.sha256(f'{made_of} {name} {narrow}'.encode()).hexdigest()}.svg"
+                kept = _kept(made_of, run.chapter, name, narrow)
                 jobs.append((run.chapter, run.results_path, name, narrow, kept))
-                places.append((kept, target))
-    jobs = [job for job in jobs if not job[-1].is_file()]
+                places.append((kept[0], target))
+    jobs = [job for job in jobs if not all(path.is_file() for path in job[-1])]
     if len(jobs) <= FEW:
         list(map(_draw, jobs))
     else:
@@ -121,8 +121,31 @@ def put(runs: Iterable[Evidence], folder: Path) -> None:
     for kept, place in places:
         kept.touch()
         shutil.copyfile(kept, place)
-    for old in sorted(store.glob("*.svg"), key=lambda path: -path.stat().st_mtime)[KEPT_DRAWINGS:]:
+    for old in sorted(_store().glob("*.svg"), key=lambda path: -path.stat().st_mtime)[KEPT_DRAWINGS:]:
         old.unlink()
+
+
+def picture(run: Evidence) -> bytes | None:
+    """The first figure of the run's page as a PNG, which a notebook shows before it is trusted; None where no function
+    of its results draws it."""
+    name = next(iter(shown(run.chapter)), "")
+    if name not in told(run.chapter):
+        return None
+    kept = _kept(digest(run), run.chapter, name, False)
+    if not kept[-1].is_file():
+        _draw((run.chapter, run.results_path, name, False, kept))
+    return kept[-1].read_bytes()
+
+
+def _store() -> Path:
+    return paths.build_folder() / "drawings"
+
+
+def _kept(made_of: str, chapter: Chapter, name: str, narrow: bool) -> list[Path]:
+    """Where a drawing is kept, and the first of a page as a picture beside it."""
+    called = hashlib.sha256(f"{made_of} {name} {narrow}".encode()).hexdigest()
+    first = name == shown(chapter)[0] and not narrow
+    return [_store() / f"{called}{ending}" for ending in (".svg", ".png")[: 1 + first]]
 
 
 class _Noted(Results):
@@ -134,19 +157,22 @@ class _Noted(Results):
         return found
 
 
-def _draw(job: tuple[Chapter, Path, str, bool, Path]) -> None:
-    chapter, path, name, narrow, target = job
+def _draw(job: tuple[Chapter, Path, str, bool, list[Path]]) -> None:
+    chapter, path, name, narrow, (target, *picture) = job
     held = _results(path)
     noted = _Noted(held.header, held.entries)
     try:
-        svg = book().figures.as_svg(_drawings(chapter.name)[name], noted, narrow).decode()
+        formats = ("svg", "png")[: 1 + len(picture)]
+        svg, *png = book().figures.drawn(_drawings(chapter.name)[name], noted, narrow, formats)
     except Exception as error:
         way = " for a phone" if narrow else ""
         raise PressError(
             f"{chapter.name}: the figure {name} cannot be drawn from its results{way} ({type(error).__name__}: {error})"
         ) from None
     read = () if narrow else noted.__dict__.get("read", ())
-    atomic.write_text(target, inks.themed(svg, f"{chapter.name}/{name}", read))
+    atomic.write_text(target, inks.themed(svg.decode(), f"{chapter.name}/{name}", read))
+    for place, content in zip(picture, png):
+        atomic.write_bytes(place, content)
 
 
 _results = lru_cache(4)(results.read)

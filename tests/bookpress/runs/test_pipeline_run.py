@@ -182,7 +182,9 @@ def test_what_lies_in_the_folder_of_a_run_beside_this_one_may_come_and_go(tiny, 
     beside = tiny / "runs" / "smoke" / "part" / ".beside.running"
     (beside / "code").mkdir(parents=True)
     looked = []
-    monkeypatch.setattr(os, "scandir", lambda path=".", scandir=os.scandir: looked.append(str(path)) or scandir(path))
+    monkeypatch.setattr(
+        os, "scandir", lambda path=".", scandir=os.scandir: looked.append(str(path)) or scandir(path)
+    )
     with FileLock(beside.with_suffix(".lock")):
         execution.sweep(tiny / "runs")
     assert str(beside.parent) in looked and str(beside) not in looked and beside.is_dir()

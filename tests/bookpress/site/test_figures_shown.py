@@ -142,7 +142,8 @@ def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():
         ax.set_title(r"$\sqrt{m}$")
         return fig
 
-    svg = inks.themed(figures.as_svg(draw, {}, narrow=False).decode(), "part/chapter/name")
+    (svg,) = figures.drawn(draw, {}, narrow=False)
+    svg = inks.themed(svg.decode(), "part/chapter/name")
     (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DOblique)(.*?</g>)', svg, re.S)[-1:]
     assert re.search(r'<path (?!id=)d="', title), "the bar"
     thin = re.search(r"\[id\^=text\] path:not\(\[id\]\)\{stroke-width:(\d+)\}", svg)[1]
@@ -210,13 +211,12 @@ def press(tmp_path, monkeypatch):
     told = SimpleNamespace(drawn=[])
     module = SimpleNamespace(drawings=lambda chapter: {"one": told}, modules=lambda chapter: ())
 
-    def as_svg(draw, results, narrow):
+    def drawn(draw, results, narrow, formats):
         draw.drawn.append((results["x"].tolist(), narrow))
-        return (
-            f'<svg viewBox="0 0 {100 if narrow else 400} 50"><path style="stroke: #000000"/></svg>'.encode()
-        )
+        svg = f'<svg viewBox="0 0 {100 if narrow else 400} 50"><path style="stroke: #000000"/></svg>'
+        return [f"{kind} {draw.drawn[-1]}".encode() if kind == "png" else svg.encode() for kind in formats]
 
-    module.as_svg = as_svg
+    module.drawn = drawn
     before = book()
 
     class Told(type(before)):
@@ -257,9 +257,13 @@ def test_a_figure_is_drawn_for_a_page_and_a_phone_once_for_the_same_results_and_
         pictures.put([run_of(tmp_path, *again)], tmp_path / f"pages{times}")
         assert len(press.drawn) == times
     assert (tmp_path / "pages2/a/b.figures/one.svg").read_text() == found["one.svg"]
+    monkeypatch.setattr(pictures, "told", lambda chapter: {"one"})
+    assert pictures.picture(run_of(tmp_path, "3")) == b"png ([1.0, 2.0], False)" and len(press.drawn) == 7
+    pictures.put([run_of(tmp_path, "3")], tmp_path / "pages3")  # that for a phone was left
+    assert pictures.picture(run_of(tmp_path, "3")) and len(press.drawn) == 8
     monkeypatch.setattr(inks, "palette", lambda: inks.PALETTE | {"other": ("#111111", "#eeeeee")})
     pictures.put([run_of(tmp_path)], tmp_path / "inks")
-    assert len(press.drawn) == 8, "in other inks it is another drawing"
+    assert len(press.drawn) == 10, "in other inks it is another drawing"
 
 
 def test_what_cannot_be_drawn_is_said_by_its_name(press, tmp_path, monkeypatch):
