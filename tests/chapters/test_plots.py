@@ -376,6 +376,15 @@ def test_all_words_stand_on_the_narrow_drawing():
     assert "$a b c d e f g h i j k l$" in ax.get_xlabel(), "a formula is one word"
 
 
+@pytest.mark.parametrize("count", [4, 16])
+def test_names_of_rows_do_not_meet_however_many_lines_they_take(count):
+    name = "a name of a row that takes some lines"
+    fig = narrow(lambda axes: axes[0, 0].set_yticks(range(count), [name] * count))
+    boxes = [label.get_window_extent() for label in fig.axes[0].get_yticklabels()]
+    assert len(boxes) == count and not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
+    assert all(label.get_text().count("\n") for label in fig.axes[0].get_yticklabels())
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "across"), [(1, 2, 1), (2, 3, 1), (3, 3, 2), (3, 5, 2), (7, 1, 1)]
 )

@@ -210,6 +210,20 @@ def _break_rows(ax: plt.Axes, room: float) -> None:
             _broken(name, room, "width")
         written = [name.get_text() for name in names]
         ax.set_yticks(ax.get_yticks(), written)
+        _heighten(ax, names)
+
+
+def _heighten(ax: plt.Axes, names: Sequence[Text]) -> None:
+    """Make the figure as much higher as it takes for no name of a row to meet the next."""
+    lines = [1.2 * name.get_fontsize() * (1 + name.get_text().count("\n")) / 72 for name in names]
+    places = (
+        np.abs(np.diff(ax.transData.transform([(0, place) for place in ax.get_yticks()])[:, 1]))
+        / ax.figure.dpi
+    )
+    short = max((above + below) / 2 / place for above, below, place in zip(lines, lines[1:], places) if place)
+    if short > 1:
+        high = ax.bbox.height / ax.figure.dpi
+        ax.figure.set_figheight(ax.figure.get_figheight() + (short - 1) * high)
 
 
 def _break_titles(fig: plt.Figure) -> None:
