@@ -12,10 +12,10 @@ import json
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -43,10 +43,10 @@ def _to_the_minute(value: str) -> str:
     return value
 
 
-STRICT, OPEN = ConfigDict(strict=True, extra="forbid"), ConfigDict(strict=True, extra="allow")
 TEXTS = list[str]
 RANGES = list[Annotated[list[int], Field(min_length=2, max_length=2)]]  # of seeds, first and last
-PLAN = create_model("PLAN", __config__=OPEN, settings=(str, ...))  # of a profile: beside it, numbers of seeds
+#: Of a profile: a hash of its settings, and beside it numbers of seeds.
+PLAN = create_model("PLAN", __config__=ConfigDict(strict=True, extra="allow"), settings=(str, ...))
 FIXED = {"measure": str, "planned": dict[str, PLAN], "seen": dict[str, RANGES]}
 #: As lines were written until November 2026, a claim each.
 OLD = FIXED | {"claim": str, "test": str, "says": str, "stop": str}
@@ -65,41 +65,24 @@ EVENTS: dict[str, dict[str, Any]] = {
 ALL = {"event": str, "chapter": str, "date": Annotated[str, AfterValidator(_to_the_minute)], "previous": str}
 #: `why` may stand in every line, `commit` in those entered from the history.
 MAY = {"why": (str, ""), "commit": (str, ""), "power": (dict[str, TEXTS], {})}
-FORMS = {
-    event: create_model(
-        event, __config__=STRICT, **MAY | {name: (kind, ...) for name, kind in (ALL | needed).items()}
-    )
-    for event, needed in EVENTS.items()
-}
 
 
-@dataclass(frozen=True)
-class Line:
-    """One event; `number` counts the lines of the file from 1, `digest` is the SHA-256 of the line's text."""
+@lru_cache
+def _form(event: str) -> Any:
+    """What validates the lines of an event; KeyError for none that there is."""
+    needed = {name: (kind, ...) for name, kind in (ALL | EVENTS[event]).items()}
+    return create_model(event, __config__=ConfigDict(strict=True, extra="forbid"), **MAY | needed)
 
-    number: int
-    digest: str
-    content: Mapping[str, Any]
 
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
+class Line(dict):
+    """One event; `number` counts the lines of the file from 1, `digest` is the SHA-256 of its text, `tests` has the claims
+    whose test it fixes, each with the short hash of that."""
 
-    def get(self, key: str, default: Any = "") -> Any:
-        return self.content.get(key, default)
-
-    @property
-    def event(self) -> str:
-        return self.content["event"]
-
-    @cached_property
-    def tests(self) -> Mapping[str, str]:
-        """Claim -> short hash of the test that it fixes; none where it fixes no test."""
+    def __init__(self, number: int, digest: str, content: Mapping[str, Any]) -> None:
+        super().__init__({"why": "", "commit": ""} | content)
+        self.number, self.digest, self.event = number, digest, content["event"]
         old = self.event in ("locked", "changed")
-        return {self["claim"]: self["test"]} if old else self.get("tests", {})
-
-
-def hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+        self.tests = {content["claim"]: content["test"]} if old else content.get("tests", {})
 
 
 def short(value: str) -> str:
@@ -130,11 +113,11 @@ def written_by_hand(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
 
 
-def content_of(number: int, written: str) -> Mapping[str, Any]:
+def line_of(number: int, written: str) -> Line:
     """What a line says; PressError where it is no event with the fields that it needs."""
     try:
         content = json.loads(written)
-        form = FORMS[content["event"]]
+        form = _form(content["event"])
     except (ValueError, TypeError, KeyError, RecursionError):
         fail(number, "it is no event", f'{{"event": one of {", ".join(EVENTS)}, …}}, as `lock` writes it')
     try:
@@ -143,7 +126,7 @@ def content_of(number: int, written: str) -> Mapping[str, Any]:
         raise PressError(f"{NAME}, line {number}: {content['event']}: {mistake(error)}") from None
     if content.get("seen") and not content.get("why"):
         fail(number, "its data were known and it does not say why it came after them", "`why`")
-    return content
+    return Line(number, hashlib.sha256(written.encode("utf-8")).hexdigest(), content)
 
 
 def fail(number: int, wrong: str, expected: str) -> NoReturn:
@@ -154,39 +137,37 @@ def fail(number: int, wrong: str, expected: str) -> NoReturn:
 # ---- The chain of book/locks.jsonl: read whole, added to at its end ------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Chain:
     """All lines in their order."""
 
-    lines: tuple[Line, ...] = ()
-    _known: dict[tuple[str, str], str] = field(
-        default_factory=dict
-    )  # what `measured` is asked again and again
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.lines = tuple(lines)
+        self._by_chapter, self._by_claim = (
+            defaultdict[str, list[Line]](list),
+            defaultdict[str, list[Line]](list),
+        )
+        self._alike = dict[tuple[str, str], str]()  # (chapter, what measures) -> what gave the same numbers
+        self._names = dict[tuple[str, str], str]()  # what `measured` is asked again and again
+        for line in self.lines:
+            chapter = line["chapter"]
+            self._by_chapter[chapter].append(line)
+            for claim in {line.get("claim"), *line.tests, *line.get("claims", ())} - {None}:
+                self._by_claim[claim].append(line)
+            if line.event == "same":
+                was, now = (self._first(chapter, line[key]) for key in ("was", "now"))
+                self._alike |= {(chapter, now): was} if was != now else {}
 
-    @cached_property
-    def _by_chapter(self) -> dict[str, list[Line]]:
-        return _grouped((line["chapter"], line) for line in self.lines)
-
-    @cached_property
-    def _by_claim(self) -> dict[str, list[Line]]:
-        named = ({line.get("claim"), *line.tests, *line.get("claims", ())} - {""} for line in self.lines)
-        return _grouped((name, line) for line, names in zip(self.lines, named, strict=True) for name in names)
-
-    @cached_property
-    def _alike(self) -> dict[tuple[str, str], str]:
-        """(chapter, what measures) -> what stands for all that gave the same numbers, by the `same` lines."""
-        found: dict[tuple[str, str], str] = {}
-        for line in (each for each in self.lines if each.event == "same"):
-            was, now = (_first(found, line["chapter"], line[key]) for key in ("was", "now"))
-            if was != now:
-                found[line["chapter"], now] = was
-        return found
+    def _first(self, chapter: str, named: str) -> str:
+        named = stamp.name_now(named)
+        while (chapter, named) in self._alike:
+            named = self._alike[chapter, named]
+        return named
 
     def measured(self, chapter: str, named: str) -> str:
         """What measures a chapter, by its short name, as one name for all that is known to give the same numbers."""
-        if (chapter, named) not in self._known:
-            self._known[chapter, named] = _first(self._alike, chapter, named)
-        return self._known[chapter, named]
+        if (chapter, named) not in self._names:
+            self._names[chapter, named] = self._first(chapter, named)
+        return self._names[chapter, named]
 
     def of_chapter(self, chapter: str) -> list[Line]:
         return self._by_chapter.get(chapter, [])
@@ -200,27 +181,12 @@ class Chain:
 
     def head(self, chapter: str) -> str:
         """The hash of a chapter's last line: what a run notes when it starts; "" where it has none."""
-        own = self.of_chapter(chapter)
-        return own[-1].digest if own else ""
+        return next((line.digest for line in reversed(self.of_chapter(chapter))), "")
 
     def position(self, chapter: str, head: str) -> int | None:
         """The number of the chapter's line with that hash, 0 for "", None where there is no such line."""
         numbers = (line.number for line in self.of_chapter(chapter) if line.digest == head)
         return next(numbers, None) if head else 0
-
-
-def _grouped(pairs: Iterable[tuple[str, Line]]) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
-    for name, line in pairs:
-        found.setdefault(name, []).append(line)
-    return found
-
-
-def _first(alike: Mapping[tuple[str, str], str], chapter: str, named: str) -> str:
-    named = stamp.name_now(named)
-    while (chapter, named) in alike:
-        named = alike[chapter, named]
-    return named
 
 
 def since_published(chain: Chain, chapter: str) -> list[Line]:
@@ -240,49 +206,51 @@ def read(file: Path | None = None) -> Chain:
     unknown or of another form, and a line that was changed, removed, put between others or dated before the
     one above it.
     """
-    global _last
     file = file or path()
     try:
         stat = os.stat(file)
     except OSError:
         return Chain()
-    state = str(file), stat.st_mtime_ns, stat.st_size, stat.st_ino
-    # every verdict asks; what was written just now may be written again without a later date
-    if state != _last[0] or time.time_ns() - stat.st_mtime_ns < SETTLED:
-        _last = state, parse(read_text(file, file.name))
-    return _last[1]
+    if time.time_ns() - stat.st_mtime_ns < SETTLED:  # it may be written again without a later date
+        return parse(read_text(file, file.name))
+    return _settled(file, stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-_last: tuple[tuple, Chain] = ((), Chain())
 SETTLED = 10**9  # nanoseconds
+
+
+@lru_cache(maxsize=4)
+def _settled(file: Path, *_: int) -> Chain:
+    """The file in one state of it: every verdict asks."""
+    return parse(read_text(file, file.name))
 
 
 @lru_cache(maxsize=8)
 def parse(text: str) -> Chain:
     """The chain that a text holds; PressError as `read` says."""
-    lines, heads, dates = [], {}, {}
+    lines, last = [], dict[str, Line]()
     if text and not text.endswith("\n"):
         fail(text.count("\n") + 1, "it is cut off", "a line break at the end of the file")
     for number, written in enumerate(text.split("\n")[:-1], start=1):  # other separators stand inside texts
-        line = Line(number, hash_of(written), content_of(number, written))
-        chapter, above = line["chapter"], dates.get(line["chapter"], "")
-        if line["previous"] != heads.get(chapter, ""):
+        line = line_of(number, written)
+        chapter, above = line["chapter"], last.get(line["chapter"])
+        if line["previous"] != (above.digest if above else ""):
             wrong = f"`previous` is not the hash of the line of {chapter} before it: a line was changed, removed or put between"
             fail(number, wrong, "a file that only grows; git log -p book/locks.jsonl shows what it was")
-        if line["date"] < above and not line.get("commit"):
-            fail(number, f"{line['date']} is before {chapter}'s line above it", f"{above} or later")
-        heads[chapter], dates[chapter] = line.digest, line["date"]
+        if above and line["date"] < above["date"] and not line["commit"]:
+            wrong = f"{line['date']} is before {chapter}'s line above it"
+            fail(number, wrong, f"{above['date']} or later")
+        last[chapter] = line
         lines.append(line)
-    return Chain(tuple(lines))
+    return Chain(lines)
 
 
 def has_new_tests(committed: str) -> bool:
     """Whether the file has more than publications that the committed text has not, or is another."""
-    chain = read()
-    then = parse(committed + "\n" * bool(committed and not committed.endswith("\n")))
-    new = chain.lines[len(then.lines) :]
-    same = [line.digest for line in then.lines] == [line.digest for line in chain.lines[: len(then.lines)]]
-    return not same or any(line.event not in ("published", "carried", "same") for line in new)
+    then = parse(committed + "\n" * bool(committed and not committed.endswith("\n"))).lines
+    lines = read().lines
+    same = [line.digest for line in then] == [line.digest for line in lines[: len(then)]]
+    return not same or any(line.event not in ("published", "carried", "same") for line in lines[len(then) :])
 
 
 def alone() -> AbstractContextManager:
@@ -304,28 +272,26 @@ def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
     The date is now's, or that of the chapter's line before where another clock was ahead.
     """
     with alone():
-        chain, file = read(), path()
-        last = {content["chapter"]: chain.of_chapter(content["chapter"])[-1:] for content in contents}
-        heads = {chapter: chain.head(chapter) for chapter in last}
-        dates = {chapter: max([now(), *(line["date"] for line in lines)]) for chapter, lines in last.items()}
-        written = []
-        for content in contents:
-            chapter = content["chapter"]
-            text = as_text({**content, "date": dates[chapter], "previous": heads[chapter]})
-            content_of(len(chain.lines) + len(written) + 1, text)
-            heads[chapter] = hash_of(text)
-            written.append(text + "\n")
+        file, lines, written = path(), read().lines, ""
+        last = {line["chapter"]: line for line in lines}
+        for number, content in enumerate(contents, start=len(lines) + 1):
+            above = last.get(content["chapter"])
+            dated = {"date": max(now(), above["date"] if above else "")}
+            text = as_text({**content, **dated, "previous": above.digest if above else ""})
+            last[content["chapter"]] = line_of(number, text)
+            written += text + "\n"
         before = file.read_bytes() if file.is_file() else b""
-        atomic.write_bytes(file, before + "".join(written).encode("utf-8"))
+        atomic.write_bytes(file, before + written.encode("utf-8"))
         return read(file)
 
 
 def misdated() -> list[str]:
     """Lines whose date is to come, one line each."""
     latest = now()
-    late = (line for line in read().lines if line["date"] > latest)
     return [
-        f"{NAME}, line {each.number} is dated {each['date']}; expected {latest} or earlier" for each in late
+        f"{NAME}, line {line.number} is dated {line['date']}; expected {latest} or earlier"
+        for line in read().lines
+        if line["date"] > latest
     ]
 
 
@@ -346,13 +312,12 @@ class Deviation(NamedTuple):
 def deviations(lines: Iterable[Line]) -> list[Deviation]:
     """The changes of tests among a chain's lines, in their order; a test that is measured or planned
     otherwise is the same."""
-    tests: dict[str, str] = {}
-    found = []
+    tests, found = dict[str, str](), []
     for line, claim, test in ((each, *pair) for each in lines for pair in each.tests.items()):
         if tests.setdefault(claim, test) != test:
-            why = line.get("why").removesuffix(AFTER)
+            why = line["why"].removesuffix(AFTER)
             why = "no reason was written" if why.startswith(UNSAID) else why
-            late = ", after some of its data" * bool(line.get("seen"))
+            late = ", after some of its data" * bool(line["seen"])
             found.append(Deviation(claim, line["chapter"], f"{line['date'][:10]}{late}: {why}"))
         tests[claim] = test
     return found
@@ -383,61 +348,57 @@ class Standing(NamedTuple):
 
 def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
     """How the verdict on a claim by these results stands; of several locks of one test the first counts."""
-    own = chain.tests_of(claim.id)
-    candidates = [line for line in own if line.tests.get(claim.id) == short(claim.test_hash)]
-    reasons = [_against(line, own, claim, recorded, chain) for line in candidates]
-    if "" in reasons:
-        return Standing("", candidates[reasons.index("")]["date"])
+    reasons, before = [], None
+    for line in chain.tests_of(claim.id):
+        if line.tests[claim.id] == short(claim.test_hash):
+            reasons.append(_against(line, before, claim, recorded, chain))
+            date = line["date"]
+            if not reasons[-1]:
+                return Standing("", date)
+        before = line
     if reasons and not is_reached(claim, recorded):  # what stands on no data needs no lock before them
-        return Standing("", candidates[-1]["date"])
+        return Standing("", date)
     return Standing(next((each for each in reasons if each != LATE), LATE) if reasons else UNLOCKED)
 
 
-def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain: Chain) -> str:
-    """Why a lock does not count for a run, or nothing."""
-    header, planned = recorded.header, line["planned"]
-    used, profile = seeds_used(claim, recorded), header.get("profile", "smoke")
+def _against(line: Line, before: Line | None, claim: Claim, recorded: Results, chain: Chain) -> str:
+    """Why a lock does not count for a run, or nothing; `before` is the claim's lock before it."""
+    header, planned, used = recorded.header, line["planned"], seeds_used(claim, recorded)
+    profile, name = header.get("profile", "smoke"), header.get("chapter", "")
     seen = line["seen"].get(profile, []) if profile in planned else sum(line["seen"].values(), [])
     if any(first <= seed <= last for seed in used for first, last in seen):
-        return _late(line, claim.id, own)
-    if "locks" in header:
-        head = chain.position(header.get("chapter", ""), header["locks"])
-        stood_before = head is not None and line.number <= head
-    else:  # a run from before the locks: for it counts what was entered from the history
-        stood_before = bool(line.get("commit"))
-    if not stood_before:
+        return _late(line, before, claim.id)
+    # for a run from before the locks counts what was entered from the history
+    head = chain.position(name, header["locks"]) or 0 if "locks" in header else 0
+    if line.number > head if "locks" in header else not line["commit"]:
         return LATE
     if profile not in planned:
         return "" if profile == "smoke" else UNPLANNED
     now = run_measure(header, chain)
     if now not in same_numbers(line, claim.id, chain, profile):
         return RESET if now[0] == chain.measured(line["chapter"], line["measure"]) else REMEASURED
-    return _other_seeds(claim, recorded, planned[profile], used)
-
-
-def _late(line: Line, claim: str, own: list[Line]) -> str:
-    """What came after the data, in a few words; the line's own `why` may be long."""
-    if line.get("commit"):
-        return line["why"]
-    before = [each for each in own if each.number < line.number]
-    if not before:
-        return "test written after its data"
-    if before[-1].tests[claim] != line.tests[claim]:
-        return "test changed after its data"
-    remeasured = before[-1]["measure"] != line["measure"]
-    return f"{'measured otherwise' if remeasured else 'planned anew'} after its data"
-
-
-def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any], used: set[int]) -> str:
-    if used and min(used) not in firsts(planned):
+    if used and min(used) not in firsts(planned[profile]):
         return OTHER_SEEDS
-    parameters, entries = recorded.header.get("parameters", {}), recorded.entries
+    parameters, entries = header.get("parameters", {}), recorded.entries
     counts = {len(entries[name]["seeds"]) for name in claim.result_names() if name in entries}
-    for name, count in planned.items():
-        now = parameters.get(name)
-        if is_count_of_seeds(name) and isinstance(now, int) and now != count and now in counts:
-            return f"{now} seeds where {count} were planned"
+    for name, count in planned[profile].items():
+        own = parameters.get(name)
+        if is_count_of_seeds(name) and isinstance(own, int) and own != count and own in counts:
+            return f"{own} seeds where {count} were planned"
     return ""
+
+
+def _late(line: Line, before: Line | None, claim: str) -> str:
+    """What came after the data, in a few words; the line's own `why` may be long."""
+    if line["commit"]:
+        return line["why"]
+    if before is None:
+        what = "test written"
+    elif before.tests[claim] != line.tests[claim]:
+        what = "test changed"
+    else:
+        what = "planned anew" if before["measure"] == line["measure"] else "measured otherwise"
+    return what + AFTER
 
 
 def same_numbers(line: Line, claim: str, chain: Chain, profile: str) -> set[tuple[str, str]]:
@@ -445,20 +406,19 @@ def same_numbers(line: Line, claim: str, chain: Chain, profile: str) -> set[tupl
     claim and the `same` lines of its chapter."""
     if profile not in line["planned"]:
         return set()
-    chapter = line["chapter"]
-    found = {(chain.measured(chapter, line["measure"]), line["planned"][profile]["settings"])}
+    named = lambda measure, settings: (chain.measured(line["chapter"], measure), settings)
+    found = {named(line["measure"], line["planned"][profile]["settings"])}
     for each in chain.of_claim(claim):
-        if each.event == "carried" and each["profile"] == profile:
-            was, now = ((chain.measured(chapter, of), how) for of, how in (each["was"], each["now"]))
-            found |= {now} if was in found else set()
+        if each.event == "carried" and each["profile"] == profile and named(*each["was"]) in found:
+            found.add(named(*each["now"]))
     return found
 
 
 def run_measure(header: Mapping[str, Any], chain: Chain | None = None) -> tuple[str, str]:
     """What a run measured with, its code as one short name, and the hash of its settings."""
-    print_, parameters = header.get("fingerprint", {}), header.get("parameters", {})
-    own = (chain or read()).measured(header.get("chapter", ""), stamp.measure(print_))
-    return own, plan(parameters)["settings"]
+    own = stamp.measure(header.get("fingerprint", {}))
+    own = (chain or read()).measured(header.get("chapter", ""), own)
+    return own, plan(header.get("parameters", {}))["settings"]
 
 
 def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -466,10 +426,8 @@ def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
     and a hash of all other parameters."""
     seeds = {name: value for name, value in parameters.items() if is_count_of_seeds(name)}
     first = {name: value for name, value in parameters.items() if name.endswith(FIRST_SEED) and value}
-    settings = stamp.digest(
-        {n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"}
-    )
-    return {**seeds, **first, "settings": settings[:8]}
+    others = {n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"}
+    return {**seeds, **first, "settings": stamp.digest(others)[:8]}
 
 
 def firsts(planned: Mapping[str, Any]) -> set[int]:

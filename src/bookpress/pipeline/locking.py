@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,37 +53,30 @@ class Known:
         `locked`: it was locked before, so that all that ever was there counts. But of rungs that were locked
         before, those that are published stay (publishing sees to it), and the others are fresh.
         """
-        found = {
-            each: self.public(claim, each, locked) | self._private(claim, each, locked) for each in PUBLISHED
-        }
+        spared = self.kept if locked and claim.rungs else set()
+        found = {profile: self.public(claim, profile, locked) for profile in PUBLISHED}
+        for _, run, profiles in self.finished:
+            if locked and not claim.rungs:
+                seeds = {seed for entry in run.entries.values() for seed in entry["seeds"]}
+            else:
+                seeds = locks.seeds_used(claim, run) if locks.is_reached(claim, run) else set()
+            for profile in profiles:
+                found[profile] |= seeds
+        for name, profile, seed in self.trained:
+            found[profile] |= set() if name in spared else {seed}
         return {profile: ranges(seeds) for profile, seeds in found.items() if seeds}
 
     def public(self, claim: Claim, profile: str, locked: bool) -> set[int]:
         """The same, of what was published at a profile."""
-        run, seeds = self.published.get(profile), set()
-        if run and locks.is_reached(claim, run):
-            seeds = locks.seeds_used(claim, run)
-        return seeds | self._ever(claim, profile) if seeds or locked and not claim.rungs else set()
-
-    def _private(self, claim: Claim, profile: str, locked: bool) -> set[int]:
-        """The same, of runs and trainings that are finished and not published."""
-        runs, seeds = [run for at, run in self.runs if at == profile], set()
-        for run in runs:
-            if locked and not claim.rungs:
-                seeds |= {seed for entry in run.entries.values() for seed in entry["seeds"]}
-            elif locks.is_reached(claim, run):
-                seeds |= locks.seeds_used(claim, run)
-        spared = self.kept if locked and claim.rungs else set()
-        return seeds | {seed for name, at, seed in self.trained if at == profile and name not in spared}
-
-    def _ever(self, claim: Claim, profile: str) -> set[int]:
-        return {
-            seed
-            for line in self.chain.of_chapter(self.chapter.name)
-            if line.event == "published" and line["profile"] == profile and _held_it(line, claim, self.chain)
-            for low, high in line["seeds"]
-            for seed in range(low, high + 1)
-        }
+        run = self.published.get(profile)
+        seeds = locks.seeds_used(claim, run) if run and locks.is_reached(claim, run) else set()
+        if not seeds and (claim.rungs or not locked):
+            return set()
+        # What came before the claim's first lock held nothing of it, if that one had seen nothing.
+        since = next((0 if line["seen"] else line.number for line in self.chain.tests_of(claim.id)), 0)
+        own = (line for line in self.chain.of_chapter(self.chapter.name) if line.number > since)
+        ever = (line["seeds"] for line in own if line.event == "published" and line["profile"] == profile)
+        return seeds.union(*(range(low, high + 1) for each in ever for low, high in each))
 
     @cached_property
     def measure(self) -> str:
@@ -97,26 +90,18 @@ class Known:
         return {profile: run.results for profile, run in places.items() if run.results_path.is_file()}
 
     @cached_property
-    def finished(self) -> list[tuple[str, Results]]:
-        """The whole runs in runs/ and what failed ones have recorded, each with the name of its folder."""
+    def finished(self) -> list[tuple[str, Results, set[str]]]:
+        """The whole runs in runs/ and what failed ones have recorded, each with the name of its folder and the profiles
+        whose data it shows: its own, and any with the same settings."""
         found, at = [], paths.runs_folder()
         for path in sorted(
             path for end in ("", ".failed") for path in at.glob(f"*/{self.chapter.name}{end}.json")
         ):
-            try:
-                found.append((path.relative_to(at).parts[0], read(path)))
-            except PressError:  # what is no whole run cannot be published
-                continue
-        return found
-
-    @cached_property
-    def runs(self) -> list[tuple[str, Results]]:
-        """The same by the profiles whose data they show: their own, and any with the same settings."""
-        found = []
-        for _, run in self.finished:
-            settings = locks.plan(run.header.get("parameters", {}))["settings"]
-            alike = {profile for profile, plan in self.planned.items() if plan["settings"] == settings}
-            found += [(profile, run) for profile in PUBLISHED if profile in alike | {run.profile}]
+            with suppress(PressError):  # what is no whole run cannot be published
+                run = read(path)
+                settings = locks.plan(run.header.get("parameters", {}))["settings"]
+                alike = {profile for profile, plan in self.planned.items() if plan["settings"] == settings}
+                found.append((path.relative_to(at).parts[0], run, (alike | {run.profile}) & {*PUBLISHED}))
         return found
 
     @cached_property
@@ -145,21 +130,14 @@ class Known:
 
     def _with(self, steps: Any) -> list[str]:
         """The planned profiles that train for so many steps; all, where no profile names that number."""
-        named = {profile: self._steps(profile) for profile in PROFILES if self.chapter.has(profile)}
-        if not any(steps in each for each in named.values()):
-            return list(self.planned)
-        return [profile for profile in self.planned if steps in named[profile]]
+        named = [
+            profile for profile in PROFILES if self.chapter.has(profile) and steps in self._steps(profile)
+        ]
+        return [profile for profile in self.planned if profile in named or not named]
 
-    def _steps(self, profile: str) -> set[Any]:
+    def _steps(self, profile: str) -> list[Any]:
         given = self.chapter.parameters(profile)
-        return {value for name, value in given.items() if name == "steps" or name.endswith("_steps")}
-
-
-def _held_it(line: Line, claim: Claim, chain: locks.Chain) -> bool:
-    """Whether a published run may have held what the claim reads: not if it came before the claim's first
-    lock and that one had no data."""
-    own = [each for each in chain.of_claim(claim.id) if each.tests]
-    return not own or own[0].number < line.number or bool(own[0]["seen"])
+        return [value for name, value in given.items() if name == "steps" or name.endswith("_steps")]
 
 
 # ---- `lock --power`: what the planned seeds of a chapter can decide, by the spread that an earlier run had ----------
@@ -174,11 +152,10 @@ def powers(chapter: Chapter, profile: str, spreads: Mapping[str, float]) -> Iter
     known, listed = Known(chapter, locks.read()), claims.chapter_claims(chapter.name)
     order = [profile, *(each for each in PROFILES[::-1] if each != profile)]
     runs = [(f"the published {each} run", known.published[each]) for each in order if each in known.published]
-    runs += [(f"the {run.profile} run in runs/{name}", run) for name, run in known.finished]
+    runs += [(f"the {run.profile} run in runs/{name}", run) for name, run, _ in known.finished]
     for claim in listed if profile in known.planned else ():
         yield claim.id
-        shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
-        for test, effect in zip(claim.tests, shown, strict=True):
+        for _, test, effect in claim.own_tests:
             said = ((power.earlier_of(test, run, source), run) for source, run in runs)
             earlier, run = next((each for each in said if each[0]), (None, None))
             if claim.id in spreads:
@@ -232,63 +209,63 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool =
             return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
         _require_reason(events, chain, why)
         locks.append(events)
-    fixed = {
-        name: {claim for event in own for claim in event.get("tests", ())} for name, own in found.items()
-    }
-    notes = [note for each in chapters for note in _unrecorded(each, fixed[each.name])]
-    own = {each.name: {p for p, settings in each.profiles.items() if settings} for each in chapters}
-    return [*(words for event in events for words in _words(event, chain, own[event["chapter"]])), *notes]
+    notes = [note for chapter in chapters for note in _unrecorded(chapter, found[chapter.name])]
+    return [
+        *(words for each in chapters for event in found[each.name] for words in _words(event, chain, each)),
+        *notes,
+    ]
 
 
 def _require_reason(events: Sequence[Mapping[str, Any]], chain: locks.Chain, why: str) -> None:
     """PressError where a test that was locked is another now, and nobody says why."""
     last = {claim: test for line in chain.lines for claim, test in line.tests.items()}
-    tests = {claim: test for event in events for claim, test in event.get("tests", {}).items()}
-    changed = [claim for claim, test in tests.items() if last.get(claim, test) != test]
+    tests = [pair for event in events for pair in event.get("tests", {}).items()]
+    changed = [claim for claim, test in tests if last.get(claim, test) != test]
     if changed and not why:
-        more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise PressError(
-            f"the test of {', '.join(changed[:SHOWN])}{more} changed since it was written down; expected the reason, "
+            f"the test of {_first(changed)} changed since it was written down; expected the reason, "
             f'which stands beside the verdict from then on: {command_name()} lock --why "…"'
         )
 
 
-def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
+def _first(words: Sequence[str]) -> str:
+    return ", ".join(words[:SHOWN]) + f" and {len(words) - SHOWN} more" * (len(words) > SHOWN)
+
+
+def _unrecorded(chapter: Chapter, events: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line on the results that a claim just locked reads and none of the chapter's runs here has: a slip
     of the pen that is locked is mended only by another lock."""
     runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
-    known: set[str] = set()
+    known = set[str]()
     for run in runs:
         with suppress(PressError):  # a run that cannot be read is for the gate to judge
             known |= set(run.results if run.results_path.is_file() else ())
-    listed = [c for c in claims.chapter_claims(chapter.name) if c.id in locked]
-    wanted = [claim for claim in listed if claim.counts_as_evidence("laptop", chapter.exact)]
-    missing = sorted({name for claim in wanted for name in claim.required_names()} - known) if known else []
+    locked = {claim for event in events for claim in event.get("tests", ())}
+    listed = (claim for claim in claims.chapter_claims(chapter.name) if claim.id in locked)
+    wanted = (claim.required_names() for claim in listed if claim.counts_as_evidence("laptop", chapter.exact))
+    missing = sorted({name for names in wanted for name in names} - known) if known else []
     if not missing:
         return []
-    named = []
-    for name in missing[:SHOWN]:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        named.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
-    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    near = (difflib.get_close_matches(name, known, n=1, cutoff=0.8) for name in missing)
+    named = [
+        f"{name!r}" + "".join(f" (did you mean {n!r}?)" for n in like) for name, like in zip(missing, near)
+    ]
     return [
-        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether {command_name()} run "
+        f"note: no run of {chapter.name} here has {_first(named)}; see whether {command_name()} run "
         f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
     ]
 
 
-def _words(event: Mapping[str, Any], chain: locks.Chain, own: Container[str]) -> list[str]:
-    """own: the profiles of which the chapter's header says anything; others take what its cell says."""
-    plans = ((profile, plan) for profile, plan in event.get("planned", {}).items() if profile in own)
+def _words(event: Mapping[str, Any], chain: locks.Chain, chapter: Chapter) -> list[str]:
+    """Of the plans those of profiles of which the chapter's header says anything; others take what its cell says."""
+    plans = ((each, plan) for each, plan in event.get("planned", {}).items() if chapter.profiles.get(each))
     planned = (f"{profile} n = {plan['seeds']}" for profile, plan in plans)
     notes = ", ".join(filter(None, (event.get("why"), *planned)))
     late = "; exploratory until seeds decide that nobody has seen" if event.get("seen") else ""
     if event["event"] == "withdrawn":
         return [f"withdrawn {event['claim']} ({notes})"]
-    before = {claim for line in chain.lines for claim in line.tests}
-    return [
-        f"{'changed' if claim in before else 'locked'} {claim} ({notes}{late})" for claim in event["tests"]
-    ]
+    said = {claim: "changed" if chain.tests_of(claim) else "locked" for claim in event["tests"]}
+    return [f"{word} {claim} ({notes}{late})" for claim, word in said.items()]
 
 
 def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -> list[dict[str, Any]]:
@@ -301,22 +278,19 @@ def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -
     """
     chain, listed = locks.read(), claims.chapter_claims(chapter.name)
     _require_what_is_known(chapter, chain)
-    known, strokes = Known(chapter, chain), {}
+    known = Known(chapter, chain)
+    fixed = {"event": "lock", "chapter": chapter.name, "measure": known.measure, "planned": known.planned}
+    strokes = dict[tuple[str, str], dict[str, Any]]()
     for claim in listed:
         own = chain.of_claim(claim.id)
         reason = _reason(claim, known, own, profile, why, named)
         if reason is not None:
-            seen = known.seen(claim, locked=any(line.tests for line in own))
+            seen = known.seen(claim, locked=bool(chain.tests_of(claim.id)))
             reason = (reason or "test written") * bool(own or seen) + AFTER * bool(seen)
-            stroke = strokes.setdefault(
-                (reason, json.dumps(seen)), {"tests": {}, "seen": seen, "why": reason}
-            )
+            new = fixed | {"tests": {}, "seen": seen} | ({"why": reason} if reason else {})
+            stroke = strokes.setdefault((reason, json.dumps(seen)), new)
             stroke["tests"][claim.id] = short(claim.test_hash)
-    found = [
-        {"event": "lock", "chapter": chapter.name, "measure": known.measure, "planned": known.planned}
-        | {key: value for key, value in stroke.items() if key != "why" or value}
-        for stroke in strokes.values()
-    ]
+    found = [*strokes.values()]
     ids = {claim.id for claim in listed}
     for name in dict.fromkeys(name for line in chain.of_chapter(chapter.name) for name in line.tests):
         last = [line for line in chain.of_claim(name) if line.event != "carried"][-1]
@@ -343,7 +317,9 @@ def _reason(claim: Claim, known: Known, own: list[Line], profile: str, why: str,
     last = next((line for line in reversed(own) if line.tests), None)
     if last is None:
         return why
-    differs = _differences(claim, last, own, known, profile)
+    differs = ["listed again"] * (own[-1].event == "withdrawn")
+    differs += ["test changed"] * (last.tests[claim.id] != short(claim.test_hash))
+    differs += _replanned(last, known, claim, profile)
     # Where seeds that were published are to be measured again, in another way, publishing tells.
     again = firsts(known.planned.get(profile, {})) & known.public(claim, profile, locked=True)
     if not differs or (again or known.published and not named) and set(differs) <= {MEASURED, SET}:
@@ -351,22 +327,15 @@ def _reason(claim: Claim, known: Known, own: list[Line], profile: str, why: str,
     return why or ", ".join(differs)
 
 
-def _differences(claim: Claim, last: Line, own: list[Line], known: Known, profile: str) -> list[str]:
-    found = []
-    if own[-1].event == "withdrawn":
-        found.append("listed again")
-    if last.tests[claim.id] != short(claim.test_hash):
-        found.append("test changed")
+def _replanned(last: Line, known: Known, claim: Claim, profile: str) -> list[str]:
+    """What of a claim's last lock is planned or measured otherwise by now, in words."""
     was, plan = last["planned"].get(profile), known.planned.get(profile)
-    if plan is None:
-        return found
-    if was is None:
-        return [*found, f"{profile} planned"]
-    for name in sorted(was.keys() | plan.keys() - {"settings"}):
-        if name != "settings" and was.get(name, 0) != plan.get(name, 0):
-            found.append(f"{name} {was.get(name, 0)} to {plan.get(name, 0)}")
+    if plan is None or was is None:
+        return [] if plan is None else [f"{profile} planned"]
+    names = sorted({*was, *plan} - {"settings"})
+    found = [f"{n} {was.get(n, 0)} to {plan.get(n, 0)}" for n in names if was.get(n, 0) != plan.get(n, 0)]
     alike = same_numbers(last, claim.id, known.chain, profile)
     measure = known.chain.measured(claim.chapter, known.measure)
     if (measure, plan["settings"]) not in alike:
-        found += [MEASURED] if measure not in {each for each, _ in alike} else [SET]
+        found.append(SET if measure in {each for each, _ in alike} else MEASURED)
     return found

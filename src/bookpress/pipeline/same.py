@@ -7,7 +7,6 @@ tests stand as they stood, and its draws are counted with those to come.
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
@@ -15,23 +14,24 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bookpress import atomic, paths, stamp
+from bookpress import paths, stamp
 from bookpress.book import PRESS, book
 from bookpress.claims import locks
 from bookpress.errors import PressError
+from bookpress.kept import kept
 from bookpress.pipeline.chapter_runs import published_runs
 from bookpress.pipeline.chapters import Chapter, is_parameters, read
 from bookpress.pipeline.execution import copy_packages
 
 #: What runs a chapter's cells, those of its parameters first, by the packages before it: every number as it is and not
-#: to nine digits, and which functions were called. No kernel, one process, one core.
+#: to nine digits, and the definitions of the package in which functions were called. No kernel, one process, one core.
 RUNS = """
 import importlib, json, sys
 package, cells, said = json.load(sys.stdin)
@@ -41,13 +41,15 @@ own, called = results.encode, set()
 results.encode = lambda array, digits: own(array, 17)
 def note(frame, event, _):
     if event == "call":
-        called.add(frame.f_code)
+        called.add((frame.f_globals.get("__name__"), frame.f_code))
 sys.setprofile(note)
 names = {"__name__": "__main__", "display": lambda *_: None}
 for cell in cells:
     exec(compile(cell, "cell", "exec"), names)
 sys.setprofile(None)
-json.dump([[code.co_filename, code.co_firstlineno] for code in called], open(said, "w"))
+of_package = ((module, code) for module, code in called if str(module).split(".")[0] == package)
+inside = ((module, code.co_qualname) for module, code in of_package if code.co_filename[0] != "<")
+json.dump(sorted({module + ":" + name.split(".")[0] for module, name in inside if name[0] != "<"}), open(said, "w"))
 """
 CLOCK = "h"  # the unit of what a clock said of the run, never the same twice
 SHOWN = 5  # of the results that differ, those that are named
@@ -69,7 +71,7 @@ class Tree:
         made = stamp.of_chapter(self.chapter.code_cells, {}, [], self.code)
         return chain.measured(self.chapter.name, stamp.measure(made))
 
-    def numbers(self) -> tuple[dict[str, Any], set[str]]:
+    def numbers(self) -> tuple[dict[str, Any], list[str]]:
         """What it records at the smoke profile, name -> values, and the definitions that ran ("module:name")."""
         cells = [cell for cell in self.chapter.notebook.cells if cell.cell_type == "code"]
         cells.sort(key=lambda cell: not is_parameters(cell))
@@ -91,23 +93,7 @@ class Tree:
                 raise PressError(f"{self.chapter.name} does not run: {done.stderr.strip().splitlines()[-1]}")
             entries = json.loads((place / "results.json").read_bytes())["results"]
             called = json.loads((place / "said").read_bytes())
-        numbers = {name: entry["values"] for name, entry in entries.items() if entry["unit"] != CLOCK}
-        return numbers, set(self._definitions(called))
-
-    def _definitions(self, called: list[tuple[str, int]]) -> Iterator[str]:
-        """The top-level definitions of the packages in which functions lie, each by its file and first line."""
-        lines: dict[str, list[int]] = {}
-        for file, line in called:
-            if file.startswith(f"{self.source}{os.sep}{book().package}"):
-                lines.setdefault(file, []).append(line)
-        for file, own in lines.items():
-            module = ".".join(Path(file).relative_to(self.source).with_suffix("").parts).removesuffix(
-                ".__init__"
-            )
-            for node in ast.parse(Path(file).read_text(encoding="utf-8")).body:
-                first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-                if isinstance(node, stamp.DEFINES) and any(first <= line <= node.end_lineno for line in own):
-                    yield f"{module}:{node.name}"
+        return {name: each["values"] for name, each in entries.items() if each["unit"] != CLOCK}, called
 
 
 def same(chapter: Chapter) -> list[str]:
@@ -127,7 +113,7 @@ def same(chapter: Chapter) -> list[str]:
                 numbers = numbers or now.numbers()
                 before, ran_before = _kept(was, then)
                 _require_equal(chapter, before, numbers[0])
-                ran, idle = _changed(then, now, ran_before | numbers[1])
+                ran, idle = _changed(then, now, {*ran_before, *numbers[1]})
                 count = sum(map(np.size, before.values()))
                 why = f"{count:,} numbers in {len(before)} results at the smoke profile, as {commit[:10]} gives them"
                 why += f"; of what changed ran {', '.join(ran)}" + f"; not {', '.join(idle)}" * bool(idle)
@@ -178,18 +164,12 @@ def _git(*words: str) -> bytes:
     return done.stdout
 
 
-def _kept(was: str, then: Tree) -> tuple[dict[str, Any], set[str]]:
-    """The numbers of the code from before; kept in runs/same, for who tries a change again and again."""
+def _kept(was: str, then: Tree) -> tuple[dict[str, Any], list[str]]:
+    """The numbers of the code from before, kept for who tries a change again and again."""
     import torch
 
     made = [torch.__version__, torch.backends.cpu.get_cpu_capability(), np.__version__, then.chapter.defaults]
-    path = paths.runs_folder() / "same" / f"{was}.{stamp.digest(made)[:8]}.json"
-    if path.is_file():
-        numbers, ran = json.loads(path.read_bytes())
-    else:
-        numbers, ran = then.numbers()
-        atomic.write_json(path, [numbers, sorted(ran)])
-    return numbers, set(ran)
+    return kept(f"numbers of {was}", stamp.digest(made), then.numbers)
 
 
 def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -217,28 +197,19 @@ def _changed(then: Tree, now: Tree, ran: set[str]) -> tuple[list[str], list[str]
     """What differs between two trees of what the cells lead to: what ran, and what did not; PressError where nothing
     ran of it, for then a run says nothing. What is no function or class runs with its module."""
     old, new = (stamp.definitions(tree.chapter.code_cells, tree.code) for tree in (then, now))
-    changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-    modules = {name.partition(":")[0] for name in ran}
-    met = [
-        name
-        for name in changed
-        if name in ran or not _runs(name, then, now) and name.partition(":")[0] in {*modules, ""}
-    ]
-    if changed and not met:
+    modules = {name.partition(":")[0] for name in ran} | {""}
+    met, idle = [], []
+    for name in (name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)):
+        module, _, own = name.partition(":")
+        found = [there for tree in (then, now) if module and (there := tree.code.module(module))]
+        runs = any(isinstance(node, stamp.DEFINES) for each in found for node in each.defined.get(own, ()))
+        (met if name in ran or not runs and module in modules else idle).append(name)
+    if idle and not met:
         raise PressError(
-            f"{now.chapter.name}: nothing of what changed runs at the smoke profile ({', '.join(changed[:SHOWN])}); "
+            f"{now.chapter.name}: nothing of what changed runs at the smoke profile ({', '.join(idle[:SHOWN])}); "
             "expected a run that meets it: run the chapter again"
         )
-    return [_word(name) for name in met], [_word(name) for name in changed if name not in met]
-
-
-def _runs(name: str, *trees: Tree) -> bool:
-    """Whether a definition is a function or a class."""
-    module, _, own = name.partition(":")
-    found = (tree.code.module(module) for tree in trees) if module else ()
-    return any(
-        isinstance(node, stamp.DEFINES) for each in found if each for node in each.defined.get(own, [])
-    )
+    return [*map(_word, met)], [*map(_word, idle)]
 
 
 def _word(name: str) -> str:
