@@ -31,6 +31,7 @@ UNREAD = ("ctx", "type_comment", "type_params", "returns", "lineno", "simple")
 TELLING_HINTS = ("ClassVar", "InitVar", "KW_ONLY")
 WHOLE = "*"  # the name of all that a module has
 ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -105,7 +106,7 @@ class Reading:
             return f"{self.of(node.value, (node.attr, *behind))}.{node.attr}"
         if kind is ast.Constant:
             return self.of(node.value)
-        if kind in (ast.Import, ast.ImportFrom):  # names stand for what they are bound to
+        if kind in IMPORTS:  # names stand for what they are bound to
             self.imports.append(node)
             return ""
         fields = ((name, self.part(node, kind, name)) for name in kind._fields if name not in UNREAD)
@@ -190,23 +191,19 @@ class Code:
 
     def take_apart(self, module: Module, source: str) -> Module:
         """What each name of a source text is bound to."""
-        for node in ast.parse(source).body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                module.imports |= self.imported(node, module.package)
-            elif isinstance(node, DEFINES):
-                module.defined.setdefault(node.name, []).append(node)
-            elif isinstance(node, ASSIGNS) and not _patches(node):
-                for name in (each.id for each in _targets(node) if isinstance(each, ast.Name)):
-                    module.defined.setdefault(name, []).append(node)
-            elif not idle(node):
-                module.loose.append(node)
-                for each in ast.walk(node):
-                    if isinstance(each, ast.Import | ast.ImportFrom):
-                        module.imports |= self.imported(each, module.package)
-                    elif isinstance(each, DEFINES):
-                        module.defined.setdefault(each.name, []).append(each)
-                    elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                        module.defined.setdefault(each.id, []).append(node)
+        for top in ast.parse(source).body:
+            assigns = isinstance(top, ASSIGNS) and not _patches(top)
+            plain = assigns or isinstance(top, (*IMPORTS, *DEFINES))
+            if idle(top):
+                continue
+            module.loose += [] if plain else [top]
+            for node in _targets(top) if assigns else [top] if plain else ast.walk(top):
+                if isinstance(node, IMPORTS):
+                    module.imports |= self.imported(node, module.package)
+                elif isinstance(node, DEFINES):
+                    module.defined.setdefault(node.name, []).append(node)
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    module.defined.setdefault(node.id, []).append(top)
         return module
 
     def imported(self, node: ast.Import | ast.ImportFrom, package: str = "") -> dict[str, Place]:
@@ -414,19 +411,19 @@ FROM_BEFORE = "stamps.json"
 
 def known(fingerprint: Mapping[str, str]) -> dict[str, str]:
     """A run's fingerprint, its hashes as they are taken now where they were taken in another way (scripts/stamps.py)."""
-    return {**fingerprint, **_from_before().get(measure(fingerprint), {})}
+    return {**fingerprint, **_from_before(measure(fingerprint))}
 
 
 def name_now(named: str) -> str:
     """The same of a short name, such as a lock keeps."""
-    found = _from_before().get(named)
+    found = _from_before(named)
     return measure(found) if found else named
 
 
-def _from_before() -> Mapping[str, dict[str, str]]:
+def _from_before(named: str) -> dict[str, str]:
     try:
         path = paths.executed_folder() / FROM_BEFORE
-        return _table(path, path.stat().st_mtime_ns)
+        return _table(path, path.stat().st_mtime_ns).get(named, {})
     except (FileNotFoundError, PressError):  # none, or no book around here
         return {}
 
