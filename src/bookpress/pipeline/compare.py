@@ -82,17 +82,18 @@ def compare_one(
     """One result (S, ...) of both runs: on a logarithmic scale where it is the side of a ratio and positive,
     between 0 and 1 where it is a share."""
     mine, theirs = (values.reshape(len(values), -1).mean(axis=1) for values in (mine, theirs))
-    if ratio and (mine > 0).all() and (theirs > 0).all():
-        low, high = np.exp(prediction_band(np.log(theirs), len(mine), coverage))
-        middle, book = (float(np.exp(np.log(values).mean())) for values in (mine, theirs))
-        return Row(name, middle, book, float(low), float(high), bool(high <= WIDEST_FACTOR * book))
-    low, high = prediction_band(theirs, len(mine), coverage)
-    book = float(theirs.mean())
-    telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
-    if share or is_share(theirs):
+    log = ratio and (mine > 0).all() and (theirs > 0).all()
+    to, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
+    low, high = back(prediction_band(to(theirs), len(mine), coverage))
+    middle, book = (float(back(to(values).mean())) for values in (mine, theirs))
+    if log:
+        telling = high <= WIDEST_FACTOR * book
+    elif share or is_share(theirs):
         low, high = max(low, 0.0), min(high, 1.0)
         telling = high - low <= WIDEST_SHARE
-    return Row(name, float(mine.mean()), book, low, high, bool(telling))
+    else:
+        telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
+    return Row(name, middle, book, float(low), float(high), bool(telling))
 
 
 # ---- Does a rerun agree with the book? Results against the bands that the published seeds span, and verdicts -------
@@ -126,28 +127,30 @@ def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
     found = list(rows(run, book)) if same_profile else []
     for row in found:
         lines.append(
-            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: "
-            f"{row.outcome}"
+            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: {row.outcome}"
         )
+    counted = []  # whether verdicts that have to be the same are: both decided, and decided without chance
     own = {claim.id: claim for claim in claims.chapter_claims(run.chapter.name)}
-    judged = ((own[row["id"]], row) for row in chapter_runs.chapter_verdicts(run))
-    both = [(claim, mine, chapter_runs.judged(claim, book)) for claim, mine in judged]
-    for claim, mine, theirs in both:
-        missed = ": too few trials to tell" if not same_profile and _missed(claim, mine, theirs) else ""
-        lines.append(f"  claim {claim.id}: {mine['words']}; book: {claims.marked(theirs)}{missed}")
-    counted = [(each[1], each[2]) for each in both if _counts(*each, run.chapter.exact, same_profile)]
-    flipped = sum(mine["verdict"] != theirs["verdict"] for mine, theirs in counted)
-    tally = {word: sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS")}
-    if flipped or tally["DIFFERS"]:
+    for mine in chapter_runs.chapter_verdicts(run):
+        claim = own[mine["id"]]
+        theirs = chapter_runs.judged(claim, book)
+        missed = not same_profile and _missed(claim, mine, theirs)
+        exact = run.chapter.exact or same_profile and all(test.exact for test in claim.tests)
+        if exact and not missed and not {mine["verdict"], theirs["verdict"]} & {NOT_TESTED, OPEN}:
+            counted.append(mine["verdict"] == theirs["verdict"])
+        few = ": too few trials to tell" * missed
+        lines.append(f"  claim {claim.id}: {mine['words']}; book: {claims.marked(theirs)}{few}")
+    agree, differ = (sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS"))
+    if differ or not all(counted):
         outcome = DIFFERS
-    elif counted or tally["agrees"]:
+    elif counted or agree:
         outcome = AGREES
     else:
         outcome = UNTOLD if same_profile else OTHER
-    said = [f"{tally['agrees']} of {len(found)} results in their bands"] if found else []
-    if wide := len(found) - sum(tally.values()):
+    said = [f"{agree} of {len(found)} results in their bands"] if found else []
+    if wide := len(found) - agree - differ:
         said.append(f"{wide} cannot be told, their bands are too wide")
-    said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts as in the book"] if counted else []
+    said += [f"{sum(counted)} of {len(counted)} exact verdicts as in the book"] if counted else []
     said += [f"try --profile {book.profile}; --details says what differs"] if outcome == OTHER else []
     first = f"{run.chapter.name}: this {run.profile} run {outcome} the book's {book.profile} run: "
     shown = lines if details or outcome != OTHER else []
@@ -173,16 +176,6 @@ def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
             ratio=name in ratios,
             share=name in shares or theirs.unit(name) in SHARES,
         )
-
-
-def _counts(
-    claim: Claim, mine: claims.Row, theirs: claims.Row, exact_chapter: bool, same_profile: bool
-) -> bool:
-    """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
-    if not same_profile and _missed(claim, mine, theirs):
-        return False
-    exact = exact_chapter or same_profile and all(test.exact for test in claim.tests)
-    return exact and not {mine["verdict"], theirs["verdict"]} & {NOT_TESTED, OPEN}
 
 
 def _missed(claim: Claim, mine: claims.Row, theirs: claims.Row) -> bool:
