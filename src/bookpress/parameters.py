@@ -10,35 +10,42 @@ where it says nothing else, and no int is above `MOST`.
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import itertools
 import math
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bookpress.book import book
-from bookpress.errors import PressError
+from bookpress.errors import PressError, did_you_mean
 from bookpress.profiles import PROFILES
 from bookpress.texts import parse_yaml
 
 ITEMS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 KIND = re.compile(rf"(?P<list>list\[)?(?P<item>{'|'.join(ITEMS)})(?(list)\])(?: (?P<conditions>.+))?")
-BOUNDS = {
-    "from": lambda value, bound: value >= bound,
-    "above": lambda value, bound: value > bound,
-    "up to": lambda value, bound: value <= bound,
-    "below": lambda value, bound: value < bound,
+#: A condition as it is said -> whether the values x of a parameter meet it; n is N, what another parameter is or a number
+#: such as 1 over 2, or the number K.
+CONDITIONS: dict[str, Callable[[list, Any], bool]] = {
+    "from N": lambda x, n: all(each >= n for each in x),
+    "above N": lambda x, n: all(each > n for each in x),
+    "up to N": lambda x, n: all(each <= n for each in x),
+    "below N": lambda x, n: all(each < n for each in x),
+    "in N": lambda x, n: all(each in n for each in x),
+    "with N": lambda x, n: n in x,
+    "multiple of N": lambda x, n: n and all(each % n == 0 for each in x),
+    "twice a multiple of N": lambda x, n: n and all(each % (2 * n) == 0 for each in x),
+    "as many as N": lambda x, n: len(x) == len(n),
+    "K or more": lambda x, n: len(x) >= n,
+    "K of them": lambda x, n: len(x) == n,
+    "once each": lambda x, _: len({*x}) == len(x),
+    "rising": lambda x, _: all(one < other for one, other in itertools.pairwise(x)),
+    "of images in K colours": lambda x, n: all(book().data.colours(each) == n for each in x),
 }
-MULTIPLES = {"multiple of": 1, "twice a multiple of": 2}
-CONDITION = re.compile(
-    rf"(?P<what>{'|'.join(BOUNDS)}|in|with|{'|'.join(MULTIPLES)}|as many as) (?P<other>\w+)(?: over (?P<over>\d+))?"
-    r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)|(?P<rising>rising)"
-    r"|of images in (?P<colours>\d+) colours"
-)
+NAMED, NUMBER = r"(?P<n>\w+)(?: over (?P<over>\d+))?", r"(?P<n>\d+)"
+FORMS = {re.compile(words.replace("N", NAMED).replace("K", NUMBER)): ask for words, ask in CONDITIONS.items()}
 OVER = re.compile(r"(\d+) over (\d+)")
 #: Of an int: seeds are multiplied and added to, and generators take 64 bits.
 MOST = 10**9
@@ -85,31 +92,15 @@ class Kind:
         return next((each for each in conditions if not self._meets(each, value, values)), "")
 
     def _meets(self, condition: str, value: Any, values: Mapping[str, Any]) -> bool:
-        said, items = CONDITION.fullmatch(condition), value if self.many else [value]
-        if said["least"]:
-            return len(items) >= int(said["least"])
-        if said["just"]:
-            return len(items) == int(said["just"])
-        if said["once"]:
-            return len(set(items)) == len(items)
-        if said["rising"]:
-            return all(one < next_ for one, next_ in itertools.pairwise(items))
-        if said["colours"]:
-            return all(book().data.colours(item) == int(said["colours"]) for item in items)
-        if not said["other"].isdigit() and said["other"] not in values:
+        form = next(form for form in FORMS if form.fullmatch(condition))
+        said = form.fullmatch(condition).groupdict()
+        n = said.get("n", "0")
+        if not n.isdigit() and n not in values:
             raise PressError(
                 f"the condition {condition!r} names no parameter; expected one of {', '.join(values)}"
             )
-        other = (
-            int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
-        )
-        if said["what"] in MULTIPLES:
-            return other and all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
-        if said["what"] == "as many as":
-            return len(items) == len(other)
-        if said["what"] in BOUNDS:
-            return all(BOUNDS[said["what"]](item, other) for item in items)
-        return all(item in other for item in items) if said["what"] == "in" else other in items
+        bound = int(n) / int(said.get("over") or 1) if n.isdigit() else values[n]
+        return FORMS[form](value if self.many else [value], bound)
 
 
 def kind(annotation: Any) -> Kind:
@@ -117,7 +108,7 @@ def kind(annotation: Any) -> Kind:
     text = annotation.strip("'\"") if isinstance(annotation, str) else inspect.formatannotation(annotation)
     said = KIND.fullmatch(text)
     conditions = tuple(each.strip() for each in (said["conditions"] or "").split(",") if each) if said else ()
-    if not said or not all(CONDITION.fullmatch(each) for each in conditions):
+    if not said or not all(any(form.fullmatch(each) for form in FORMS) for each in conditions):
         raise PressError(
             f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
             "from, above, up to, below, in, with, (twice a) multiple of, as many as "
@@ -139,11 +130,8 @@ def checked(kinds: Mapping[str, Kind], values: Mapping[str, Any], where: str = "
     found = {}
     for name, value in values.items():
         if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise PressError(
-                f"{where or 'this notebook'} has no parameter {name!r}; {hint}it has: {', '.join(sorted(kinds))}"
-            )
+            hint, there = did_you_mean(name, kinds), ", ".join(sorted(kinds))
+            raise PressError(f"{where or 'this notebook'} has no parameter {name!r}; {hint}it has: {there}")
         try:
             found[name] = kinds[name].read(value)
         except (ValueError, TypeError, OverflowError):

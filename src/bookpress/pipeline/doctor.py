@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,8 +22,13 @@ WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "nump
 NEEDED_GIB = 1
 NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
 
-#: By which another place is named.
-VARIABLES = {"runs": "BNBOOK_RUNS", "store": "BNBOOK_STORE", "site": "BNBOOK_BUILD", "cache": "BNBOOK_CACHE"}
+#: What a run or a build writes to, and the variable that names another place.
+FOLDERS = {
+    "runs": ("BNBOOK_RUNS", paths.runs_folder),
+    "store": ("BNBOOK_STORE", paths.store_folder),
+    "site": ("BNBOOK_BUILD", paths.build_folder),
+    "cache": ("BNBOOK_CACHE", paths.cache_folder),
+}
 
 Row = tuple[str, str, bool]  # of what, in words, and whether the smoke profile has what it needs
 
@@ -108,24 +114,17 @@ def _disk() -> Iterator[Row]:
 
 
 def _folders() -> Iterator[Row]:
-    """Those that a run or a build writes to take a file, or a folder of theirs does that is to hold them."""
-    places = {"runs": paths.runs_folder, "store": paths.store_folder, "site": paths.build_folder}
-    for name, place in (places | {"cache": paths.cache_folder}).items():
-        try:
+    """Each takes a file, or the folder does that is to hold it."""
+    for name, (variable, place) in FOLDERS.items():
+        with suppress(PressError):  # no book, no runs
             folder = place()
-        except PressError:  # no book, no runs
-            continue
-        there = next(each for each in (folder, *folder.parents) if each.exists())  # no folder, perhaps
-        try:
-            with tempfile.TemporaryFile(dir=there) as file:
-                file.write(b"x")
-            words, good = f"{folder} can be written", True
-        except OSError as error:
-            words, good = (
-                f"{folder} cannot be written ({reason(error)}); set {VARIABLES[name]} to another",
-                False,
-            )
-        yield name, words, good
+            there = next(each for each in (folder, *folder.parents) if each.exists())  # no folder, perhaps
+            try:
+                with tempfile.TemporaryFile(dir=there) as file:
+                    file.write(b"x")
+                yield name, f"{folder} can be written", True
+            except OSError as error:
+                yield name, f"{folder} cannot be written ({reason(error)}); set {variable} to another", False
 
 
 def _data() -> Iterator[Row]:
