@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from bookpress.claims.claim import Claim, Part, Source, Test
-from bookpress.claims.effects import describe_test
 from bookpress.claims.judging import Row, empty_row, judge, keep, verdict
 from bookpress.claims.ledger import format_effect, markdown_table, marked, rung_table, show_verdicts, turned
 from bookpress.claims.reading import carry, chapter_claims, load_claims
@@ -13,11 +12,9 @@ from bookpress.claims.sources import (
     CHANGES,
     ERRATUM_KINDS,
     REASONS,
-    Count,
     Coverage,
     Erratum,
     Instrument,
-    Sentence,
     count_sentences,
     find_instrument,
     load_coverage,

@@ -162,12 +162,9 @@ def decide(test: Test, cells: Sequence[Cell], level: float = LEVEL) -> tuple[boo
     holds where every cell does by its own, which needs no correction: each of K errors would have to
     happen. The steps of an ordering are judged by simultaneous intervals also where they hold.
     """
-    sure = [_ends(test, cell, 1 - (1 - level) / max(test.cells or 1, len(cells))) for cell in cells]
-    if test.kind == "ordering":
-        held = [position(test, low, high) for _, low, high in sure]
-        place = min(range(len(cells)), key=lambda k: sure[k][2 if False in held else 1])
-        return combine(held), place, sure[place]
-    own = sure if len(cells) == 1 and not test.cells else [_ends(test, cell, level) for cell in cells]
+    count = max(test.cells or 1, len(cells))
+    sure = [_ends(test, cell, 1 - (1 - level) / count) for cell in cells]
+    own = sure if count == 1 or test.kind == "ordering" else [_ends(test, cell, level) for cell in cells]
     held = [
         False if position(test, *wide[1:]) is False else position(test, *narrow[1:]) or None
         for wide, narrow in zip(sure, own, strict=True)
@@ -400,18 +397,14 @@ def seeds_for_claim(outcomes: Sequence[Outcome], how: str = "all") -> float:
     proves `any`; otherwise every open part must be decided. A part that was not measured at all is not asked.
     """
     unsettled = [outcome for outcome in outcomes if outcome.holds is None and outcome.n]
-    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in unsettled]
+    estimates = [[cell.interval(LEVEL)[0] for cell in outcome.cells] for outcome in unsettled]
+    leans = [
+        bool(own) and all(position(o.test, each, each) for each in own)
+        for o, own in zip(unsettled, estimates)
+    ]
+    needed = [*zip(map(seeds_needed, unsettled), leans)]
     decisive = [n for n, holds in needed if holds is (how == "any")]
     return min(decisive) if decisive else max((n for n, _ in needed), default=0)
-
-
-def _leans(outcome: Outcome) -> bool:
-    """Whether the test holds for its estimate, taken as exact."""
-    exact = replace(outcome.test, resolution=None)
-    points = [
-        cell._replace(interval=lambda level, c=cell: (c.interval(level)[0],) * 3) for cell in outcome.cells
-    ]
-    return bool(points) and decide(exact, points)[0] is True
 
 
 def _at(outcome: Outcome, cell: Cell, n: int) -> Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -93,8 +93,9 @@ def _listed(chapter: str, text: str, plans: tuple[str, ...]) -> tuple[Claim, ...
     """The claims of a file, from its text and those of the chapter and of the settings beside it."""
     file = f"{chapter}{SUFFIX}"
     head = valid(Head, parse_yaml(text, file), file)
-    seeds = planned_seeds(plans)
-    diverges = bool(plans) and head.nonfinite is None and trains(plans[0])
+    # the most seeds that anything is given, None where no word is said of them; what has steps may diverge
+    seeds = max((int(number) for each in plans for number in SEEDS.findall(each)), default=None)
+    diverges = bool(plans) and head.nonfinite is None and bool(STEPS.search(plans[0]))
     return read_list(
         Claim,
         head.claims,
@@ -132,16 +133,6 @@ def _whole(own: Mapping[str, Any], head: Head, chapter: str) -> dict[str, Any]:
 
 SEEDS = re.compile(r"^\s*(?:\w+_)?seeds(?:: .*? =|:| =) *(\d+)", re.M)
 STEPS = re.compile(r"^(?:\w+_)?steps(?:: .*?)? = ", re.M)
-
-
-def planned_seeds(texts: Iterable[str]) -> int | None:
-    """The most seeds that a chapter's text or the settings beside it give to anything; None: no word."""
-    return max((int(number) for text in texts for number in SEEDS.findall(text)), default=None)
-
-
-def trains(chapter: str) -> bool:
-    """Whether a chapter's text has steps among its parameters: what it measures may then diverge."""
-    return bool(STEPS.search(chapter))
 
 
 def _not_judgeable(claim: Claim, seeds: int | None, diverges: bool) -> str:

@@ -1,4 +1,5 @@
-"""Effects, tests and scopes in words: factors, directions, units, and intervals in the same ones."""
+"""Numbers and words of claims: digits that tell, and effects that agree with their demands (the golden lines of
+test_claims_verdicts have how each is said)."""
 
 from __future__ import annotations
 
@@ -7,8 +8,7 @@ import re
 
 import pytest
 
-from bookpress.claims import Test, describe_test, format_number, load_claims
-from bookpress.claims.claim import Effect
+from bookpress.claims import format_number, load_claims
 from bookpress.claims.words import alike, spelled, telling
 
 
@@ -27,34 +27,6 @@ from bookpress.claims.words import alike, spelled, telling
 def test_ends_are_told_apart_and_from_the_threshold(low, high, edges, shown):
     spec = telling(low, high, ".3g", edges)
     assert f"{format_number(low, spec)} to {format_number(high, spec)}" == shown
-
-
-def level(**more):
-    return Test("level", a="x", **more)
-
-
-def of_arms(kind="difference", **more):
-    return Test(kind, a="acc.batch", b="acc.none", **more)
-
-
-COSINE = Effect(more="a cosine of {}", less="a cosine of {}")
-ARMS = Effect("log10", "as large with batch norm", "as large without batch norm")
-ASKED = [  # what the golden lines of test_claims_verdicts have not
-    (level(side="greater", threshold=1.0), Effect("times the sum"), "more than the sum"),
-    (level(side="less", threshold=1.0), Effect("times the sum"), "less than the sum"),
-    (level(side="less", threshold=0.2), COSINE, "a cosine of less than 0.2"),
-    (level(expected=0.0, tolerance=0.01), Effect("points"), "within ± 1 point"),
-    (level(expected=0.83, tolerance=0.02), Effect("%", "right", "right"), "within 2 points of 83 % right"),
-    (level(expected=3.0, tolerance=0.5), Effect(more="γ = {}", less="γ = {}"), "γ = 3 ± 0.5"),
-    (level(side="less", threshold=math.log10(0.5)), ARMS, "more than 2 times as large without batch norm"),
-    (of_arms("ratio", side="greater", threshold=0.8), Effect(), "less than 1.25 times as large without batch norm"),
-    (Test("identity", a="x", tolerance=0.0), Effect(more="runs", less="runs"), "no runs"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("test", "effect", "words"), ASKED)
-def test_what_has_to_hold_is_said_in_the_unit_and_direction_in_which_it_is_shown(test, effect, words):
-    assert describe_test(test, effect) == words
 
 
 def test_every_demand_and_its_effect_agree_with_the_verdict(book_rows):
