@@ -26,6 +26,7 @@ LEAST = 9.0  # points on the page: smaller letters are not read
 COLUMN, PHONE_COLUMN = 552.0, 270.0
 ROWS = 0.3  # of the width at most, for the names of rows
 LINE = 0.22  # inches: a line of a legend
+APART = 1.15  # of their height: the middles of two names of rows
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
 _narrow = False
@@ -159,6 +160,7 @@ def fit(fig: plt.Figure) -> None:
     for ax in fig.axes:
         _break_rows(ax, ROWS * fig.bbox.width)
     _break_titles(fig)
+    _heighten(fig)
 
 
 def refit(fig: plt.Figure) -> None:
@@ -210,20 +212,28 @@ def _break_rows(ax: plt.Axes, room: float) -> None:
             _broken(name, room, "width")
         written = [name.get_text() for name in names]
         ax.set_yticks(ax.get_yticks(), written)
-        _heighten(ax, names)
 
 
-def _heighten(ax: plt.Axes, names: Sequence[Text]) -> None:
-    """Make the figure as much higher as it takes for no name of a row to meet the next."""
-    lines = [1.2 * name.get_fontsize() * (1 + name.get_text().count("\n")) / 72 for name in names]
-    places = (
-        np.abs(np.diff(ax.transData.transform([(0, place) for place in ax.get_yticks()])[:, 1]))
-        / ax.figure.dpi
-    )
-    short = max((above + below) / 2 / place for above, below, place in zip(lines, lines[1:], places) if place)
-    if short > 1:
-        high = ax.bbox.height / ax.figure.dpi
-        ax.figure.set_figheight(ax.figure.get_figheight() + (short - 1) * high)
+def _heighten(fig: plt.Figure) -> None:
+    """As much higher as it takes for no name of a row to meet the next: after the panels stand where they will."""
+    for _ in range(3):  # what is added is shared by all panels
+        if (more := sum(map(_short_of, fig.axes))) < 0.01:
+            return
+        fig.set_figheight(fig.get_figheight() + more)
+        settle(fig)
+
+
+def _short_of(ax: plt.Axes) -> float:
+    """How many inches a panel is too low for the names of its rows."""
+    names = ax.get_yticklabels()
+    if not any("\n" in name.get_text() for name in names):
+        return 0.0
+    boxes = sorted((name.get_window_extent() for name in names), key=lambda box: box.y0)
+    needed = [  # of the distance of their middles
+        APART * (below.height + above.height) / (above.y0 + above.y1 - below.y0 - below.y1)
+        for below, above in zip(boxes, boxes[1:])
+    ]
+    return max(0.0, max(needed) - 1) * ax.bbox.height / ax.figure.dpi
 
 
 def _break_titles(fig: plt.Figure) -> None:
