@@ -89,15 +89,11 @@ def judge(
     row["scope"] = scope_words(claim, getattr(results, "header", {}), profile, row["n"], reached)
     if counts and (others := at_other_margins(claim)):
         row["other_margins"] = [_found(each, results, profile, exact).verdict for each in others]
-    role = "part" if claim.parts else "printed" if claim.corrected else "whole"
+    roles = ("part",) * len(claim.parts) or (("printed", "corrected") if claim.corrected else ("whole",))
     row["tests"] = [
-        {
-            "role": role if claim.parts or not k else "corrected",
-            "says": says,
-            "asks": describe_test(test, shown),
-        }
+        {"role": role, "says": says, "asks": describe_test(test, shown)}
         | _test(claim, each, counts and each.n > 0)
-        for k, ((says, test, shown), each) in enumerate(zip(claim.own_tests, found.outcomes))
+        for role, (says, test, shown), each in zip(roles, claim.own_tests, found.outcomes)
     ]
     decides = row["tests"][found.place]
     return row | {key: decides[key] for key in ("effect", "interval") if decides["n"]}

@@ -17,7 +17,7 @@ from bookpress.claims.judging import NOT_TESTED, Recorded, Row, deciding, judge
 from bookpress.claims.reading import Carried, carried, chapter_claims
 from bookpress.claims.reading import settings as carried_settings
 from bookpress.claims.scope import other_settings
-from bookpress.claims.words import OWN_QUESTION, alike, literal, telling, without_markup
+from bookpress.claims.words import OWN_QUESTION, literal, rounded, without_markup
 from bookpress.errors import PressError
 
 
@@ -31,7 +31,7 @@ def format_effect(row: Row, spec: str = "") -> str:
     words, number = effect["words"], effect["number"]
     if spec and number is not None:
         low, high = (interval["low"], interval["high"]) if interval else (number, number)
-        middle, *ends = alike((number, low, high), telling(low, high, spec))
+        middle, *ends = rounded((number, low, high), spec)
         unit = effect["unit"] * (
             effect["unit"] not in (*SHARES, *BASES)
         )  # the number is no factor, no hundredths
@@ -73,7 +73,7 @@ def markdown_table(rows: Iterable[Row]) -> str:
         asked = {test["asks"] for test in parts}
         shared = [f"{'any' if row['combine'] == 'any' else 'each'} must hold: {each}" for each in asked]
         shared = [*shared, "95 % intervals"] if len(parts) > 1 and len(asked) == 1 else []
-        notes = [_where(row), *(_must_hold(test) for test in whole), *shared]
+        notes = [_where(row), *(f"must hold: {test['asks']}" for test in whole), *shared]
         below = [*(f"test changed {literal(words)}" for words in row["changed"]), row["scope"]]
         verdict = f"**{without_markup(row['words'])}**{exploratory_note(row)}"
         verdict += "".join(f"<br><small>{words}</small>" for words in below if words)
@@ -82,11 +82,8 @@ def markdown_table(rows: Iterable[Row]) -> str:
         for test in corrected:
             if not test["n"]:
                 continue  # the table of the rungs names those that no run has reached
-            notes, n = (
-                [] if shared else [_must_hold(test)],
-                0 if test["n"] == row["n"] or not parts else test["n"],
-            )
-            verdict = test["verdict"] if parts else ""
+            notes = [] if shared else [f"must hold: {test['asks']}"]
+            n, verdict = (test["n"] * (test["n"] != row["n"]), test["verdict"]) if parts else (0, "")
             lines.append(line(f"– {test['says']}", notes, _measured(test, bool(shared), n), verdict))
     return "\n".join(lines)
 
@@ -95,10 +92,6 @@ def exploratory_note(row: Row) -> str:
     """Below a verdict whose test did not stand before its data: that it is exploratory, and why."""
     reason = without_markup(row["exploratory"])
     return f"<br><small>exploratory: {reason}</small>" if reason else ""
-
-
-def _must_hold(test: Row) -> str:
-    return f"must hold: {test['asks']}"
 
 
 def _where(row: Row) -> str:
@@ -128,7 +121,7 @@ def line(says: str, notes: Sequence[str], *others: str) -> str:
 
 # ---- Which answers stay and which turn: tables of claims against the rungs of a ladder -----------------------------
 
-UNTRIED, NO_SIZE = "–", "No size has been reached."
+NO_SIZE = "No size has been reached."
 #: Whether a claim holds and whether it fails at some rung -> what is said of it.
 GROUPS = {
     (True, True): "Turns between the sizes",
@@ -154,18 +147,18 @@ def rung_table(rows: Iterable[Row]) -> str:
     for row, tried in ((row, tried) for row, tried in ladders if tried):
         words, short = shared_words([test["effect"]["words"] for test in tried.values()])
         shared = f"<br><small>{words}</small>".replace("|", "\\|") * bool(words)
-        own = dict.fromkeys((test["says"] for test in row["tests"]), UNTRIED)
+        own = dict.fromkeys((test["says"] for test in row["tests"]), ABSENT)
         own |= {says: _cell(test, short, len(seeds[says]) > 1) for says, test in tried.items()}
         says = without_markup(row["says"]).replace("|", "\\|") + exploratory_note(row) + shared
         groups[_group(tried)].append(f"| {says} | {' | '.join(own.get(each, '') for each in shown)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
-    titles = " | ".join(_short(says) + counted[says] for says in shown)
+    titles = " | ".join(says.rstrip(".") + counted[says] for says in shown)
     head = f"| the source says | {titles} |\n|:---|{':---|' * len(shown)}"
     tables = [
         "\n".join([f"**{title}** ({len(lines)})\n", head, *lines]) for title, lines in groups.items() if lines
     ]
     if missing:
-        tables.append(f"Not tested at this scale: {'; '.join(map(_short, missing))}.")
+        tables.append(f"Not tested at this scale: {'; '.join(says.rstrip('.') for says in missing)}.")
     return "\n\n".join(tables)
 
 
@@ -191,7 +184,7 @@ def _with_what(found: list[Tried]) -> str:
         widths, lengths = defaultdict(list), defaultdict(list)
         for says, holds in ((says, test["holds"]) for says, test in tried.items()):
             if holds is not None:
-                width, _, steps = _short(says).partition(", ")
+                width, _, steps = says.rstrip(".").partition(", ")
                 widths[steps].append(holds)
                 lengths[width].append(holds)
         wide += any(len(set(decided)) > 1 for decided in widths.values())
@@ -212,10 +205,6 @@ def _tried(row: Row) -> Tried:
 def _group(tried: Tried) -> str:
     here = {test["holds"] for test in tried.values()}
     return GROUPS[True in here, False in here]
-
-
-def _short(says: str) -> str:
-    return says.rstrip(".")
 
 
 def shared_words(effects: list[str]) -> tuple[str, Callable[[str], str]]:

@@ -183,16 +183,12 @@ def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
 def carried(chapter: str | None = None) -> list[Carried]:
     """What this session or the book's package carries, of one chapter or of all, in the book's order."""
     if not any(chapter in (None, row.claim.chapter) for row in _carried.values()):
-        for name, known in _of_the_package().items():
+        try:
+            file = folders()[book().package] / CARRIED
+        except PressError:  # no book is known
+            return []
+        known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        for name, own in known.items():
             if chapter in (None, name):
-                carry(json.dumps(known["claims"]), known["parameters"])
+                carry(json.dumps(own["claims"]), own["parameters"])
     return [row for row in _carried.values() if chapter in (None, row.claim.chapter)]
-
-
-def _of_the_package() -> dict[str, Any]:
-    """What the wheel carries; nothing where the package is not from there."""
-    try:
-        file = folders()[book().package] / CARRIED
-    except PressError:  # no book is known
-        return {}
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

@@ -65,14 +65,11 @@ def alike(values: Iterable[float], spec: str = ".3g") -> list[str]:
     places = max(len(text.partition(".")[2]) for text in texts)
     if not spec.endswith("g") or any(re.search("10[⁻⁰-⁹¹²³]", text) for text in texts):
         return texts
-    return [_filled(value, text, spec, places) for value, text in zip(values, texts, strict=True)]
-
-
-def _filled(value: float, text: str, spec: str, places: int) -> str:
-    if not value or not math.isfinite(value) or not places:
-        return text
-    whole, _, digits = format_number(value, f"#{spec}").partition(".")
-    return f"{whole}.{digits[:places]}" if digits[:places] else text
+    filled = [format_number(value, f"#{spec}").partition(".") for value in values]
+    return [
+        f"{whole}.{digits[:places]}" if value and math.isfinite(value) and digits[:places] else text
+        for value, text, (whole, _, digits) in zip(values, texts, filled, strict=True)
+    ]
 
 
 def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] = ()) -> str:
