@@ -576,7 +576,7 @@ def _units(seen: Seen) -> Told:
 def _biases(seen: Seen) -> Told:
     """Biases that may be moved, each entry by another number, while the loss stays to rounding in 64 bits, of layers
     whose weights have a gradient; and the normalizer whose input moves with them and whose output does not."""
-    double, norms = seen.subject.in_double(), {each.name for each in seen.anatomy.normalizers}
+    double, norms = seen.subject.but(double=True), {each.name for each in seen.anatomy.normalizers}
     exact, slopes = double.gradient()
     sizes = {n: 0.0 if g is None else float(g.norm()) for n, g in slopes.items()}
     idle: dict[str, list[str]] = {}
@@ -628,7 +628,7 @@ def _blind(seen: Seen) -> Told:
     if seen.by_layer is None:
         return
     turns, reach, own = {}, {}, seen.subject.parameters
-    double = seen.subject.in_double()
+    double = seen.subject.but(double=True)
     exact = double.loss_at()
     each = seen.by_layer
     for name, weight, size, along in zip(each.names, each.weight, each.size, each.along, strict=True):

@@ -7,8 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import combinations, count
+from itertools import chain, combinations, count
 from math import comb, inf
 from typing import Any
 
@@ -20,7 +19,7 @@ from bnbook.errors import BnbookError
 from bnbook.normalizers.base import BatchNormalizer, Normalizer
 from bnbook.probes.copies import random_states, set_random_states
 from bnbook.probes.functional import total_norm
-from bnbook.report.subject import Prepare, Subject, part, watch
+from bnbook.report.subject import Prepare, Subject, part
 
 # ---- Of the whole network --------------------------------------------------------------------------------------------
 
@@ -64,13 +63,14 @@ def slope(subject: Subject) -> Slope:
     Where it is not the gradient, all parameters are moved aside by little: if it is there, as behind a ReLU that stood at
     exactly zero, θ is a kink; a gradient that is none, as past detached parts, is none there either.
     """
-    found = None
-    for each in (subject.in_double(), subject):
+    found, double = None, subject.but(double=True)
+    for each in (double, subject):
         at = dict(subject.parameters)
         try:
             here, exact = _slope_at(each, at)
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
+        subject.exact = double.exact
         if here is None:
             continue
         if here.fits:
@@ -95,6 +95,7 @@ def _slope_at(subject: Subject, at: dict[str, Tensor]) -> tuple[Slope | None, bo
     start, gradient = subject.gradient(at)
     exact = start.dtype == torch.float64
     norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
+    subject.exact = subject.exact or (float(start), norms)
     size = sum(norms.values())
     if not 0 < size < inf:
         return None, exact
@@ -102,8 +103,8 @@ def _slope_at(subject: Subject, at: dict[str, Tensor]) -> tuple[Slope | None, bo
     changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
     for change in changes:
         h = change * max(float(start.abs()), 1e-6) / size
-        aside = (at | {n: at[n].double() + sign * h * u for n, u in way.items()} for sign in (1, -1))
-        ahead, behind = (subject.loss_at(each) for each in aside)
+        aside = (((n, at[n].double() + sign * h * u) for n, u in way.items()) for sign in (1, -1))
+        ahead, behind = (subject.loss_at(chain(at.items(), each)) for each in aside)
         sides = (ahead - float(start)) / h, (float(start) - behind) / h
         if abs(sum(sides) / 2 / size - 1) < within:
             return Slope(size, *sides, "fits"), exact
@@ -111,7 +112,7 @@ def _slope_at(subject: Subject, at: dict[str, Tensor]) -> tuple[Slope | None, bo
 
 
 def meeting(
-    subject: Subject, prepare: Prepare = lambda _: None, closed: Sequence[str] = (), grad: bool = True
+    subject: Subject, prepare: Prepare | None = None, closed: Sequence[str] = (), grad: bool = True
 ) -> tuple[str, ...] | None:
     """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
     another one is changed, though they received the same; ("",) is the network's own code; None where no
@@ -124,19 +125,30 @@ def meeting(
         if seen is None:
             return None
         apart = {
-            key: _others_apart(plain[key], seen[key], which)
-            for key in plain.keys() & seen.keys()
-            if not any(_within(key[0], each) for each in closed)
+            key: _others_apart(each, seen[key], which)
+            for key, each in plain.items()
+            if key in seen and not any(_within(key[0], outer) for outer in closed)
         }
         if any(apart.values()):
-            return _smallest({key: apart[key] for key in plain if key in apart}) or ("",)
+            return _smallest(apart) or ("",)
     return ()
+
+
+def differing(subject: Subject, one: tuple[Prepare, bool], other: tuple[Prepare, bool]) -> tuple[str, ...]:
+    """The smallest modules that hand on other values in one state of the network, (what prepares it, whether gradients are
+    on), than in another one, though they received the same; "" is the network's own code."""
+    here, there = (_prints(subject, prepare, None, grad) for prepare, grad in (one, other))
+    return _smallest({key: key in there and _others_apart(v, there[key], ()) for key, v in here.items()})
 
 
 def _smallest(apart: dict[tuple[str, str], bool]) -> tuple[str, ...]:
     """The smallest modules that hand on something apart from what they received alike."""
     here = [n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"))]
     return tuple(n for n in here if not any(m != n and (_within(m, n) or not n) for m in here))
+
+
+def _within(name: str, parent: str) -> bool:
+    return name.startswith(f"{parent}.")
 
 
 def _tried_together(examples: int) -> Iterator[tuple[int, ...]]:
@@ -146,10 +158,6 @@ def _tried_together(examples: int) -> Iterator[tuple[int, ...]]:
     own = list(zip(range(examples), combinations(range(k), k // 2)))
     for each in range(k):
         yield tuple(example for example, sets in own if each in sets)
-
-
-def _within(name: str, parent: str) -> bool:
-    return name.startswith(f"{parent}.")
 
 
 def _tried_with(subject: Subject, which: Sequence[int], run: Callable[[Tensor], Any]) -> Any:
@@ -172,7 +180,7 @@ def _tried_with(subject: Subject, which: Sequence[int], run: Callable[[Tensor], 
 
 
 def _prints(
-    subject: Subject, prepare: Prepare, inputs: Tensor | None, grad: bool = True
+    subject: Subject, prepare: Prepare | None, inputs: Tensor | None, grad: bool = True
 ) -> dict[tuple[str, str], Tensor]:
     """(module, "in" or "out") -> two numbers an example, (runs, 2, B, 2), of what the module got or gave: with
     examples along its first axis, and along its second, where that is as long; else the first once more."""
@@ -190,18 +198,16 @@ def _prints(
             known[value] = version, numbers = value._version, torch.stack([both[0], both[-1]])
         return numbers
 
-    def keep(side: str, name: str, _module: nn.Module, got: Any, more: Any) -> None:
-        given = (
-            [*got, *more.values()] if side == "in" else more if isinstance(more, (tuple, list)) else [more]
-        )
-        for value in given:
+    def keep(key: tuple[str, str], values: Sequence[Any]) -> None:
+        for value in values:
             if isinstance(value, Tensor) and value.dim() and len(value) == size and not value.is_complex():
-                found.setdefault((name, side), []).append(taken(value))
+                found.setdefault(key, []).append(taken(value))
 
-    outputs = subject.run(
-        prepare, before=partial(keep, "in"), behind=partial(keep, "out"), inputs=inputs, grad=grad
-    )
-    keep("out", "", None, (), outputs)
+    listed = lambda gave: gave if isinstance(gave, (tuple, list)) else [gave]
+    before = lambda name, _module, got, more: keep((name, "in"), [*got, *more.values()])
+    behind = lambda name, _module, _got, gave: keep((name, "out"), listed(gave))
+    outputs = subject.run(prepare, before=before, behind=behind, inputs=inputs, grad=grad)
+    keep(("", "out"), listed(outputs))
     return {key: torch.stack(values) for key, values in found.items()}
 
 
@@ -215,9 +221,9 @@ def _others_apart(one: Tensor, other: Tensor, which: tuple[int, ...]) -> bool:
     return bool(apart.flatten(2).any(2).all(1).any())  # along whichever axis the examples lie
 
 
-def second_axis(subject: Subject) -> dict[str, int]:
+def second_axis(subject: Subject) -> set[str]:
     """Modules that receive the examples along axis 1, as (time, B, ...): what moves there when one example does."""
-    size, found = len(subject.batch[0]), {}
+    size = len(subject.batch[0])
 
     def received(values: Tensor | None) -> dict[str, Tensor]:
         kept: dict[str, Tensor] = {}
@@ -231,19 +237,11 @@ def second_axis(subject: Subject) -> dict[str, int]:
         return kept
 
     plain = received(None) if size > 1 else {}
-    moved = plain and _tried_with(subject, (0,), received) or {}
-    for name in plain.keys() & moved.keys():
-        away = (plain[name] - moved[name]).abs().transpose(0, 1).flatten(1).amax(1) > 0
-        if away[0] and not away[1:].any():
-            found[name] = 1
-    return found
-
-
-def differing(subject: Subject, one: tuple[Prepare, bool], other: tuple[Prepare, bool]) -> tuple[str, ...]:
-    """The smallest modules that hand on other values in one state of the network, (what prepares it, whether gradients are
-    on), than in another one, though they received the same; "" is the network's own code."""
-    here, there = (_prints(subject, prepare, None, grad) for prepare, grad in (one, other))
-    return _smallest({key: key in there and _others_apart(v, there[key], ()) for key, v in here.items()})
+    other = plain and _tried_with(subject, (0,), received) or {}
+    away = {
+        n: (x - other[n]).transpose(0, 1).flatten(1).abs().amax(1) > 0 for n, x in plain.items() if n in other
+    }
+    return {name for name, rows in away.items() if rows[0] and not rows[1:].any()}
 
 
 # ---- Of its layers, each run alone -----------------------------------------------------------------------------------
@@ -313,14 +311,13 @@ def inspect(subject: Subject) -> Anatomy:
             axes[name] = _input_axis(module, got, more)
             scales[name] = _scales(module, *alone(module, got, more, _FEW))
         if _worth_trying(module):
-            tried[name] = _try(module, got, more, along.get(name, 0))
+            tried[name] = _try(module, got, more, int(name in along))
 
-    with subject.twin() as twin:
-        modules = {n: m for n, m in twin.network.named_modules() if "parametrizations" not in n.split(".")}
+    inside = [n for n, _ in subject.network.named_modules() if n and "parametrizations" not in n.split(".")]
+    with subject.twin(before=look, names=inside) as twin:
+        every = dict(twin.network.named_modules())
+        modules = {name: every[name] for name in ("", *inside)}
         weighted = {name: own for name, module in modules.items() if (own := weights(module))}
-        for name, module in modules.items():
-            if name:
-                watch(module, partial(look, name), None)
         twin.value()
         normal = tuple(
             Found(name, kind(module), each.over_batch, module.training, each.axis, each.meets_now)
@@ -330,26 +327,27 @@ def inspect(subject: Subject) -> Anatomy:
         for name, own in weighted.items():
             small = scales[name] if name in scales else _scales(modules[name], None, None)
             weighted[name] = [p for p in own if id(p) not in small]
-        weighted = {name: own for name, own in weighted.items() if own}
         # whatever the network says of its parameters itself
         named = list(nn.Module.named_parameters(twin.network, remove_duplicate=False))
         names = {id(p): n for n, p in reversed(named)}
-        layers = []
-        for name, own in weighted.items():
-            parameters = tuple(dict.fromkeys(names[id(each)] for each in own))
-            layers.append(Layer(name, kind(modules[name]), parameters, runs.get(name, 0), axes.get(name)))
-    order = [name for name in runs if name in weighted]
-    layers.sort(key=lambda each: order.index(each.name) if each.name in order else len(order))
+        layers = [
+            Layer(
+                name, kind(modules[name]), tuple(dict.fromkeys(names[id(p)] for p in own)), runs.get(name, 0),
+                axes.get(name),
+            )
+            for name, own in weighted.items()
+            if own
+        ]  # fmt: skip
+    registered = [each.name for each in layers if each.runs]
+    order = [name for name in runs if name in registered]
+    layers.sort(key=lambda each: order.index(each.name) if each.runs else len(order))
     scripted = [n for n, m in subject.network.named_modules() if isinstance(m, torch.jit.ScriptModule)]
-    inside = lambda name: any(
-        not s or name == s or _within(name, s) for s in scripted
-    )  # there none is seen to run
+    unseen = lambda name: any(not s or name == s or _within(name, s) for s in scripted)
     meet = [n for n, t in tried.items() if t.over_batch]
-    meet += [f.name for f in normal if f.name not in tried and f.over_batch and inside(f.name)]
+    meet += [f.name for f in normal if f.name not in tried and f.over_batch and unseen(f.name)]
     meet += [name for name in _by_own_code(subject, meet) if name not in meet]
-    in_order = order == [name for name in weighted if name in runs]
     pools = {n: t.pool for n, t in tried.items()}
-    return Anatomy(normal, tuple(layers), tuple(meet), in_order, pools, frozenset(runs))
+    return Anatomy(normal, tuple(layers), tuple(meet), order == registered, pools, frozenset(runs))
 
 
 def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
@@ -366,9 +364,9 @@ def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
             with suppress(RuntimeError):  # inside a scripted block
                 part(network, name).register_forward_hook(pass_on, with_kwargs=True)
 
-    modules = dict(subject.network.named_modules())
     with suppress(Exception):  # in a mode that it is not in somebody else's code may fail
-        return [name for name in meeting(subject, prepare, layers) or () if blocks(modules[name])]
+        found = meeting(subject, prepare, layers) or ()
+        return [name for name in found if blocks(part(subject.network, name))]
     return []
 
 
@@ -409,11 +407,6 @@ def units_along(axis: int, values: Tensor) -> Tensor:
     return values.detach().double().movedim(axis, 0).flatten(1)
 
 
-def by_unit(module: nn.Module, x: Tensor) -> Tensor:
-    """What a normalizer receives, (units, values of the unit), the units where a trial of it alone finds them."""
-    return units_along(_try(module, (x,), {}).axis, x)
-
-
 def first_tensor(got: tuple, more: dict) -> Tensor | None:
     return next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
 
@@ -423,10 +416,10 @@ def alone(
 ) -> tuple[Callable[..., Any] | None, Tensor | None]:
     """The layer by itself, as a function of the first tensor that it receives, from a fresh copy each time; of one example,
     a second one is made."""
-    key = next((k for k, v in [*enumerate(got), *more.items()] if isinstance(v, Tensor)), None)
     x = first_tensor(got, more)
     if x is None or x.dim() < 2 or not x.is_floating_point() or not len(x):
         return None, None
+    key = next(k for k, v in [*enumerate(got), *more.items()] if v is x)
 
     def run(values: Tensor, train: bool = False, change: Callable[[nn.Module], None] | None = None) -> Any:
         states = random_states()
@@ -454,13 +447,16 @@ def _unseen(module: nn.Module) -> _Tried | None:
     return _Tried(over_batch, over_batch and module.training) if is_named_norm(module) else None
 
 
+def _of_torch(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.nn.modules")
+
+
 def _worth_trying(module: nn.Module) -> bool:
     """All but layers of torch that are known to treat each example alone, and containers."""
-    of_torch = type(module).__module__.startswith("torch.nn.modules")
-    return is_named_norm(module) or not (of_torch or blocks(module))
+    return is_named_norm(module) or not (_of_torch(module) or blocks(module))
 
 
-def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
+def _try(module: nn.Module, got: tuple, more: dict, along: int) -> _Tried:
     """along: the axis of the examples."""
     run, x = alone(module, got, more, _FEW)
     try:
@@ -469,8 +465,7 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
             if not isinstance(y, Tensor) or not y.is_floating_point() or len(y) != len(x):
                 return _unseen(module) or _Tried()
             trained = lambda v: run(v, train=True)
-            other = _bent(x, along)
-            away = trained(other) - trained(x)
+            away = trained(_bent(x, along)) - trained(x)
             over_batch = _others_move(away, y, along)
             pool = _pool(away, along) if over_batch else 1.0
             if pool < 1:  # it cuts the batch: how, the whole batch tells
@@ -479,7 +474,7 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
             free = y.shape == x.shape and _scale_free(trained, x)
             asked = y.shape == x.shape and (free or is_named_norm(module))
             axis = _unit_axis(module, run, x, y, over_batch) if asked else 1
-            return _Tried(over_batch, _others_move(run(other) - y, y, along), free, axis, pool)
+            return _Tried(over_batch, _others_move(run(_bent(x, along)) - y, y, along), free, axis, pool)
     except (Exception, SystemExit):  # somebody else's code, or there is nothing to run it on
         return _unseen(module) or _Tried()
 
@@ -553,25 +548,22 @@ def _unit_axis(module: nn.Module, run: Callable[..., Tensor], x: Tensor, y: Tens
             one = [a for a in axes if int(acts[a].sum()) == 1]
             if len(one) == 1:
                 return one[0]
-    pools = []
-    for axis in axes:
+
+    def pools(axis: int) -> bool:
         other = x.clone()
         other.select(axis, 0).mul_(3).add_(0.5)
-        if _apart((run(other) - y).transpose(0, axis)[1:], y):
-            pools.append(axis)
-    likely = [axis for axis in axes if axis not in pools] if over_batch else pools
+        return _apart((run(other) - y).transpose(0, axis)[1:], y)
+
+    likely = [axis for axis in axes if pools(axis) is not over_batch]
     return likely[0] if len(likely) == 1 else 1
 
 
 def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
     """The axis of the input on which a slice loses its effect when a row or column of the weight is zero."""
-    default = (
-        -1 if isinstance(module, nn.Linear) else 1 if isinstance(module, nn.modules.conv._ConvNd) else None
-    )
+    default = -1 if isinstance(module, nn.Linear) else 1
+    default = default if isinstance(module, (nn.Linear, nn.modules.conv._ConvNd)) else None
     given = first_tensor(got, more)
-    if (
-        default and given is not None and type(module).__module__.startswith("torch.nn.modules")
-    ):  # it is known
+    if default and given is not None and _of_torch(module):  # it is known
         return default % given.dim()
     run, x = alone(module, got, more, 2)
     own = [n for n, p in module.named_parameters(recurse=False) if p.dim() >= 2][:1]

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -41,7 +40,7 @@ from bnbook.report.finding import (
     put,
     units_along,
 )
-from bnbook.report.subject import Prepare, Subject, dense, described, part, watch
+from bnbook.report.subject import Changed, Prepare, Subject, dense, described, part, watch
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
 
@@ -56,6 +55,7 @@ class LeftOut:
 
 
 Gradient = Mapping[str, Tensor]
+_UNSEEN = "is not seen to run by itself"
 
 
 def landscape(subject: Subject, start_loss: Tensor, gradient: Gradient, steps: Sequence[float]) -> Landscape:
@@ -77,11 +77,12 @@ def shift(
     """
     weights = {name for each in anatomy.layers for name in each.parameters}
     layers = layers_of({n: p for n, p in subject.parameters.items() if n in weights})
-    if not layers:
-        raise BnbookError("the network has no layer with trained weights")
     kept = {layer: own for layer, own in layers.items() if not set(own) <= {*unused}}
     if not kept:
-        raise BnbookError("no layer's weights reach the loss")
+        none = (
+            "no layer's weights reach the loss" if layers else "the network has no layer with trained weights"
+        )
+        raise BnbookError(none)
     updated, names, rows = _stepped(subject, gradient, learning_rate), list(subject.parameters), []
     for own in kept.values():
         before = [gradient[name] for name in own]
@@ -92,9 +93,7 @@ def shift(
         inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
         cosine = inner / (one * other) if preceding else torch.where(one > 0, 1.0, torch.nan).to(one)
         rows.append(torch.stack([distance, cosine, one]))
-    out = [
-        LeftOut("covariate shift", layer, "does not reach the loss") for layer in layers if layer not in kept
-    ]
+    out = [LeftOut("covariate shift", each, "does not reach the loss") for each in layers if each not in kept]
     return CovariateShift(*torch.stack(rows).T, tuple(kept)), out
 
 
@@ -117,10 +116,8 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
             gave[name] = []  # a tensor's hook sees its gradient also where it is changed in place later
             output.register_hook(gave[name].append)
 
-    with subject.twin() as twin, nn.utils.parametrize.cached():
-        modules = dict(twin.network.named_modules())
-        for each in anatomy.layers:
-            watch(modules[each.name], partial(before, each.name), partial(behind, each.name))
+    watched = {"before": before, "behind": behind, "names": [each.name for each in anatomy.layers]}
+    with subject.twin(**watched) as twin, nn.utils.parametrize.cached():
         value = twin.value()
         forward = dict(runs)  # without those in which checkpoints compute them once more
         value.backward()
@@ -143,8 +140,8 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
             "does not reach the loss": not gave.get(name),
             "computes its weights anew in the middle of a pass": not pairs,
         }
-        if any(reasons.values()):
-            why = next(why for why, stands in reasons.items() if stands)
+        why = next((why for why, stands in reasons.items() if stands), None)
+        if why:
             out.append(LeftOut("gradients by layer", name or layer.kind, why))
             continue
         weights, slopes = ([each.double() for each in side] for side in zip(*pairs, strict=True))
@@ -157,17 +154,12 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
     return LayerGradients(names, *(np.array([float(x.detach()) for x in each]) for each in numbers)), out
 
 
-_UNSEEN = "is not seen to run by itself"
-
-
 @dataclass(frozen=True)
 class Batches:
     """Loss and gradient at θ over K batches: how far one batch's are those of all."""
 
     losses: np.ndarray  # (K,)
-    gradient: (
-        float  # ‖G‖, estimated: ‖ḡ‖² - s²/K, ḡ the mean of the batches' gradients; nan where s²/K is larger
-    )
+    gradient: float  # ‖G‖, estimated: ‖ḡ‖² - s²/K, ḡ the batches' mean gradient; nan where s²/K is larger
     noise: float  # s, s² = Σ_k ‖g_k - ḡ‖² / (K - 1): the trace of the covariance of a batch's gradient
     examples: float  # B s²/‖G‖², the simple noise scale, for examples that are drawn apart
 
@@ -182,7 +174,7 @@ def over_batches(subject: Subject, batches: Sequence[Batch]) -> Batches:
     2018 (arXiv 1812.06162), B_simple = tr(Σ)/‖G‖², whose Σ is that of one example: B times that of a batch of B."""
     losses, mean, squares = [], [], torch.zeros((), dtype=torch.float64)
     for k, batch in enumerate(batches, 1):
-        loss, g = subject.on(batch)({}, list(subject.parameters))
+        loss, g = subject.but(batch=batch)({}, list(subject.parameters))
         g = [each.double() for each in g]
         mean = mean or [torch.zeros_like(each) for each in g]
         away = [one - m for one, m in zip(g, mean, strict=True)]
@@ -213,9 +205,8 @@ class Moments:
 
     @property
     def not_finite(self) -> list[str]:
-        return [
-            n for n, x in zip(self.names, self.mean_change + self.variance_change) if not math.isfinite(x)
-        ]
+        finite = np.isfinite(self.mean_change + self.variance_change)
+        return [name for name, known in zip(self.names, finite, strict=True) if not known]
 
 
 def moments(
@@ -242,27 +233,24 @@ def moments(
     return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers)), out
 
 
-def _look(subject: Subject, anatomy: Anatomy, changed: Gradient) -> dict[tuple[str, str], np.ndarray]:
+def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[str, str], np.ndarray]:
     """(place, layer) -> mean and variance of each unit, (2, units), at other parameters than the network's."""
     found: dict[tuple[str, str], np.ndarray] = {}
     normal = {each.name: each.axis for each in anatomy.normalizers}
     fed = {each.name: each.axis for each in anatomy.layers if each.axis is not None}
 
-    def keep(place: str, name: str, axis: int | None, values: object) -> None:
-        if isinstance(values, Tensor) and values.dim() >= 2 and values.is_floating_point():
-            units = units_along(axis, values)
+    def keep(place: str, name: str, axes: Mapping[str, int], values: object) -> None:
+        right = isinstance(values, Tensor) and values.dim() >= 2 and values.is_floating_point()
+        if right and name in axes:
+            units = units_along(axes[name], values)
             own = torch.stack([units.mean(1), units.var(1, correction=0)])
             found.setdefault((place, name), own.cpu().numpy())
 
     def before(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
-        for place, axes in ((PLACES[0], normal), (PLACES[2], fed)):
-            if name in axes:
-                keep(place, name, axes[name], first_tensor(got, more))
+        keep(PLACES[0], name, normal, first_tensor(got, more))
+        keep(PLACES[2], name, fed, first_tensor(got, more))
 
-    def behind(name: str, _module: nn.Module, _got: tuple, gave: object) -> None:
-        if name in normal:
-            keep(PLACES[1], name, normal[name], gave)
-
+    behind = lambda name, _module, _got, gave: keep(PLACES[1], name, normal, gave)
     subject.run(before=before, behind=behind, names={**normal, **fed}, changed=changed)
     return found
 
@@ -286,6 +274,39 @@ class Eigenvalues:
     population: float | None  # running averages, as in inference
 
 
+def eigenvalues(
+    subject: Subject,
+    anatomy: Anatomy,
+    met: tuple[str, ...] | None,
+    attempt: Callable[[str, Callable[[], float]], float | None],
+    say: Callable[[str], None],
+) -> Eigenvalues:
+    """The three; where no examples meet they are one quantity, taken once. met: where they do as the network is."""
+    if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
+        subject = subject.but(double=True)
+        try:
+            subject.run()
+        except Exception:  # somebody else's code
+            say("λ_max not measured: it needs derivatives in 64 bits, in which this network does not run")
+            return Eigenvalues(None, None, None)
+        say(
+            "λ_max is that of the same weights in 64 bits: derivatives of derivatives are lost in half precision"
+        )
+    state = Statistics(subject, anatomy)
+
+    def taken(name: str, prepare: Prepare | None, check: Callable[[], None]) -> float | None:
+        return attempt(f"λ_max, statistics: {name}", lambda: (check(), largest(subject, prepare))[1])
+
+    if met == () and state.meets_nowhere():
+        say("no layer in which the examples of a batch meet: the three λ_max are the same quantity")
+        return Eigenvalues(*[taken(" and ".join(NAMES), None, lambda: None)] * 3)
+    return Eigenvalues(
+        taken("batch", state.batch, lambda: state.check_mode(state.batch)),
+        taken("constant", state.constant, state.hold),
+        taken("population", state.population, state.check_population),
+    )
+
+
 class Statistics:
     """The states of a copy in which λ_max is taken: only layers in which examples meet change their mode."""
 
@@ -303,23 +324,16 @@ class Statistics:
 
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages; one that cannot hands on
-        f(x₀) + D (x − x₀), x₀ what it received and D as `_slope` took it."""
+        f(x₀) + D (x − x₀), x₀ what it received and D as `_slope` took it; one not seen to run stays as it is, so that examples
+        that meet in it are seen to."""
         for name in self.names:
-            module, kept, linear = part(network, name), self.held.get(name, []), self.linear.get(name, [])
-            if not kept:  # not seen to run: it stays as it is, so that examples that meet in it are seen to
-                put(module, True)
-                _linear(module, linear) if linear else None
+            module = part(network, name)
+            if self.held.get(name):
+                _inferring(module, self.held[name])
                 continue
-
-            take = _in_turn(kept)
-
-            def give(module: nn.Module, got: tuple, more: dict, take=take) -> None:
-                wide = first_tensor(got, more).dtype == torch.float64
-                as_run = torch.Tensor.double if wide else torch.clone  # differences are taken in 64 bits
-                module.running_mean, module.running_var = map(as_run, take())
-
-            module.training = False
-            watch(module, give, None)
+            put(module, True)
+            if name in self.linear:
+                _linear(module, self.linear[name])
 
     def check_mode(self, prepare: Prepare) -> None:
         """BnbookError where a layer runs in another mode than it was put into."""
@@ -355,22 +369,22 @@ class Statistics:
                     f"no population statistics yet: the running averages of {name} are those that it was made "
                     "with; run some batches in training mode first"
                 )
-        still = meeting(self.subject, self.population)
-        if still and meeting(self.subject, self.population, grad=False) == ():
-            raise BnbookError(
-                f"{self.said(still[0])} infers with its averages only where gradients are off, and λ_max needs them"
-            )
-        if still:
-            raise BnbookError(
-                f"{self.said(still[0])} keeps no running averages that it infers with: the examples of a "
-                "batch meet in it in inference, too"
-            )
+        if still := meeting(self.subject, self.population):
+            only = "infers with its averages only where gradients are off, and λ_max needs them"
+            none = "keeps no running averages that it infers with: the examples of a batch meet in it in inference, too"
+            why = only if meeting(self.subject, self.population, grad=False) == () else none
+            raise BnbookError(f"{self.said(still[0])} {why}")
 
     def hold(self) -> None:
         """Take the batch's statistics down; BnbookError where a layer with them held constant gives anything
         but its own output, or examples still meet."""
         self.check_mode(self.batch)
-        self.held, self.linear = {name: [] for name in self._inferring()}, {}
+        modules = {name: part(self.subject.network, name) for name in self.names}
+        for name in [n for n, module in modules.items() if isinstance(module, torch.jit.ScriptModule)]:
+            raise BnbookError(f"{self.said(name)} is inside a scripted block, in which nothing can be held")
+        wanted = {"running_mean", "running_var"}  # under torch's names
+        self.held = {n: [] for n, m in modules.items() if wanted <= {*m._buffers, *vars(m)}}
+        self.linear = {}
 
         def take(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
             x = first_tensor(got, more).detach()
@@ -383,44 +397,27 @@ class Statistics:
             found: dict[str, list[Tensor]] = {}
 
             def behind(name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:
-                flat = gave.detach().double().transpose(0, 1).flatten(1)
+                flat = units_along(1, gave)
                 both = flat.mean(1), flat.square().mean(1).sqrt(), flat.amax(1)
                 found.setdefault(name, []).append(torch.stack(both))
 
-            try:
+            with suppress(Exception):  # somebody else's code does not infer with held statistics
                 self.subject.run(prepare, before=before, behind=behind, names=list(self.held))
-            except Exception:  # somebody else's code does not infer with held statistics
-                return {}
-            return found
+                return found
+            return {}
 
         own, again = outputs(self.batch, take), outputs(self.constant, None)
         for name in list(self.held):
             one, other = own.get(name, []), again.get(name, [])
-            gamma = getattr(part(self.subject.network, name), "weight", None)
-            scale = (
-                float(gamma.detach().abs().max()) if isinstance(gamma, Tensor) else 1.0
-            )  # of normalized values
-            near = 1e-3 * max([scale, *(float(a.abs().max()) for a in one)])
-            fits = len(one) == len(other)
-            if not fits or not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in zip(one, other)):
+            gamma = getattr(modules[name], "weight", None)  # the scale of normalized values
+            scale = float(gamma.detach().abs().max()) if isinstance(gamma, Tensor) else 1.0
+            near = {"rtol": 1e-3, "atol": 1e-3 * max([scale, *(float(a.abs().max()) for a in one)])}
+            if len(one) != len(other) or not all(torch.allclose(a, b, **near) for a, b in zip(one, other)):
                 del self.held[name]
         self._take_slopes([name for name in self.names if name not in self.held])
-        still = meeting(self.subject, self.constant)
-        if still:
-            raise BnbookError(
-                f"the examples of a batch also meet in {self.said(still[0])}, whose statistics cannot be held"
-            )
-
-    def _inferring(self) -> list[str]:
-        """Layers that keep averages under torch's names."""
-        modules = {name: part(self.subject.network, name) for name in self.names}
-        for name, module in modules.items():
-            if isinstance(module, torch.jit.ScriptModule):
-                raise BnbookError(
-                    f"{self.said(name)} is inside a scripted block, in which nothing can be held"
-                )
-        wanted = {"running_mean", "running_var"}
-        return [name for name, module in modules.items() if wanted <= {*module._buffers, *vars(module)}]
+        if still := meeting(self.subject, self.constant):
+            meet = f"the examples of a batch also meet in {self.said(still[0])}"
+            raise BnbookError(f"{meet}, whose statistics cannot be held")
 
     def _take_slopes(self, names: Sequence[str]) -> None:
         """x₀ and D of each run of these layers, in 64 bits where the network runs in them."""
@@ -436,7 +433,7 @@ class Statistics:
                 )
             self.linear.setdefault(name, []).append((x, slope))
 
-        for subject in (self.subject.in_double(), self.subject) if names else ():
+        for subject in (self.subject.but(double=True), self.subject) if names else ():
             self.linear = {}
             try:
                 subject.run(self.batch, before=take, names=names)
@@ -446,14 +443,26 @@ class Statistics:
                     raise
 
     def said(self, name: str) -> str:
-        module = part(self.subject.network, name)
-        return f"{name} ({kind(module)})" if name else "the network's own forward"
+        return f"{name} ({kind(part(self.subject.network, name))})" if name else "the network's own forward"
 
 
 def _in_turn(kept: Sequence[tuple[Tensor, Tensor]]) -> Callable[[], tuple[Tensor, Tensor]]:
     """What was kept of each run, one after the other; of a single run for each: recomputed, it runs once more."""
     order = iter(kept)
     return lambda: kept[0] if len(kept) == 1 else next(order)
+
+
+def _inferring(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """It infers with this mean and variance as its running averages."""
+    take = _in_turn(kept)
+
+    def give(module: nn.Module, got: tuple, more: dict) -> None:
+        wide = first_tensor(got, more).dtype == torch.float64
+        as_run = torch.Tensor.double if wide else torch.clone  # differences are taken in 64 bits
+        module.running_mean, module.running_var = map(as_run, take())
+
+    module.training = False
+    list(watch(module, give, None))
 
 
 def _slope(run: Callable[[Tensor], Tensor], x: Tensor, axis: int) -> Tensor | None:
@@ -500,40 +509,7 @@ def _linear(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
     module.register_forward_hook(leave)
 
 
-def eigenvalues(
-    subject: Subject,
-    anatomy: Anatomy,
-    met: tuple[str, ...] | None,
-    attempt: Callable[[str, Callable[[], float]], float | None],
-    say: Callable[[str], None],
-) -> Eigenvalues:
-    """The three; where no examples meet they are one quantity, taken once. met: where they do as the network is."""
-    if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
-        subject = subject.in_double()
-        try:
-            subject.run()
-        except Exception:  # somebody else's code
-            say("λ_max not measured: it needs derivatives in 64 bits, in which this network does not run")
-            return Eigenvalues(None, None, None)
-        say(
-            "λ_max is that of the same weights in 64 bits: derivatives of derivatives are lost in half precision"
-        )
-    state = Statistics(subject, anatomy)
-
-    def taken(name: str, prepare: Prepare, check: Callable[[], None]) -> float | None:
-        return attempt(f"λ_max, statistics: {name}", lambda: (check(), largest(subject, prepare))[1])
-
-    if met == () and state.meets_nowhere():
-        say("no layer in which the examples of a batch meet: the three λ_max are the same quantity")
-        return Eigenvalues(*[taken(" and ".join(NAMES), lambda _: None, lambda: None)] * 3)
-    return Eigenvalues(
-        taken("batch", state.batch, lambda: state.check_mode(state.batch)),
-        taken("constant", state.constant, state.hold),
-        taken("population", state.population, state.check_population),
-    )
-
-
-def largest(subject: Subject, prepare: Prepare) -> float:
+def largest(subject: Subject, prepare: Prepare | None) -> float:
     """λ_max by Lanczos iteration on A = (1/m) J J^T, as `bnbook.probes.fisher.largest_eigenvalue`.
 
     J u is the derivative by w of ⟨J^T w, u⟩; where torch has no second derivative, or one that is not J's
@@ -542,23 +518,14 @@ def largest(subject: Subject, prepare: Prepare) -> float:
     for way in (_by_differences,) if subject.by_backward else (_on_a_graph, _by_differences):
         try:
             with way(subject, prepare) as (product, start):
-                return lanczos(partial(_finite, product), start)
+                return lanczos(product, start)
         except _NotTheJacobian:
             continue
         except (RuntimeError, NotImplementedError) as error:
             if way is _by_differences:
-                raise BnbookError(
-                    f"this network has no derivatives that can be taken ({one_line(error)})"
-                ) from error
-            continue
+                none = "this network has no derivatives that can be taken"
+                raise BnbookError(f"{none} ({one_line(error)})") from error
     raise BnbookError("the derivatives of the outputs contradict each other")
-
-
-def _finite(product: Callable[[Tensor], Tensor], q: Tensor) -> Tensor:
-    found = product(q)
-    if not found.isfinite().all():
-        raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
-    return found
 
 
 def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
@@ -574,6 +541,8 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
     rows, alphas, betas = [q / q.norm()], [], []
     for step in range(1, min(STEPS, len(start)) + 1):
         r = lanczos_step(product, rows, alphas, betas)
+        if not math.isfinite(alphas[-1]):
+            raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
         side = torch.diag(torch.tensor(betas[:-1], dtype=torch.float64), 1)
         values, vectors = torch.linalg.eigh(
             torch.diag(torch.tensor(alphas, dtype=torch.float64)) + side + side.T
@@ -593,7 +562,7 @@ class _NotTheJacobian(Exception):
 
 
 @contextmanager
-def _on_a_graph(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, Tensor]]:
+def _on_a_graph(subject: Subject, prepare: Prepare | None) -> Iterator[tuple[Callable, Tensor]]:
     with _prepared(subject, prepare) as (twin, leaves):
         outputs = _rows(twin.outputs(), len(twin.inputs))
         weight = torch.zeros_like(outputs, requires_grad=True)
@@ -601,9 +570,7 @@ def _on_a_graph(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, 
         def grad(by: Tensor, **more: bool) -> list[Tensor]:  # given as `by`, it would load SymPy, for seconds
             value = (outputs * by).sum()
             found = torch.autograd.grad(value, leaves, allow_unused=True, retain_graph=True, **more)
-            return [
-                torch.zeros_like(p) if g is None else dense(g) for p, g in zip(leaves, found, strict=True)
-            ]
+            return [torch.zeros_like(p) if g is None else dense(g) for p, g in zip(leaves, found)]
 
         gradients = grad(weight, create_graph=True)
         live = [k for k, g in enumerate(gradients) if g.requires_grad]
@@ -624,11 +591,11 @@ def _on_a_graph(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, 
 
 
 @contextmanager
-def _by_differences(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callable, Tensor]]:
-    double = subject.in_double()
+def _by_differences(subject: Subject, prepare: Prepare | None) -> Iterator[tuple[Callable, Tensor]]:
+    double = subject.but(double=True)
     at = {n: p.detach().double() for n, p in subject.network.named_parameters() if p.is_floating_point()}
 
-    def outputs(changed: dict[str, Tensor]) -> Tensor:
+    def outputs(changed: Changed) -> Tensor:
         with _prepared(double, prepare, changed) as (twin, _):
             return _rows(twin.outputs(), len(twin.inputs)).detach()
 
@@ -643,24 +610,26 @@ def _by_differences(subject: Subject, prepare: Prepare) -> Iterator[tuple[Callab
         if not 0 < length < math.inf:
             return torch.zeros_like(q) if length == 0 else torch.full_like(q, torch.nan)
         h = 1e-6 * max(size, 1e-3) / length
-        ahead, behind = (outputs({n: p + sign * h * u[n] for n, p in at.items()}) for sign in (1, -1))
+        ahead, behind = (outputs((n, p + sign * h * u[n]) for n, p in at.items()) for sign in (1, -1))
         return ((ahead - behind) / (2 * h)).flatten() / len(start)
 
     yield product, torch.ones(start.numel(), dtype=torch.float64, device=start.device)
 
 
 @contextmanager
-def _prepared(
-    subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | None = None
-) -> Iterator[tuple]:
+def _prepared(subject: Subject, prepare: Prepare | None, changed: Changed = ()) -> Iterator[tuple]:
     """A copy whose parameters all take part, in the state that is asked for; attention in the form that torch
     can differentiate twice."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     once_more = sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False)
-    with subject.twin(changed) as twin, once_more[0], once_more[1], warnings.catch_warnings():
+    with (
+        subject.twin(prepare, changed=changed) as twin,
+        once_more[0],
+        once_more[1],
+        warnings.catch_warnings(),
+    ):
         leaves = [p.requires_grad_() for p in twin.network.parameters() if p.is_floating_point()]
-        prepare(twin.network)
         warnings.simplefilter("ignore")
         yield twin, leaves
 

@@ -443,7 +443,7 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
     if still:
         how, ran = "its own code keeps these layers there, also after model.train()", {}
         with suppress(Exception):
-            subject.run(lambda m: m.train(), before=lambda n, m, *_: ran.update({n: m.training}), names=still)
+            subject.run(nn.Module.train, before=lambda n, m, *_: ran.update({n: m.training}), names=still)
         if any(ran.values()):
             how = "call model.train() for those of training"
         yield (
