@@ -200,25 +200,22 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
 
 
+class OfTokens(nn.Module):
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:])
+
+
+class OfChannels(nn.LayerNorm):
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
 @pytest.mark.parametrize(
-    ("layer", "axis"), [(nn.LayerNorm(4), 2), (nn.Linear(4, 4), 2), (nn.BatchNorm1d(3), 1)]
+    ("layer", "axis"),
+    [(nn.LayerNorm(4), 2), (nn.Linear(4, 4), 2), (nn.BatchNorm1d(3), 1), (OfTokens(), 2), (OfChannels(3), 1)],
 )
-def test_units_lie_on_the_last_axis_of_what_works_on_it(layer, axis):
+def test_units_lie_where_a_layer_works(layer, axis):
     data = (torch.arange(24.0).view(2, 3, 4).square() + 1, torch.zeros(2))
     model = nn.Sequential(nn.Identity(), layer, nn.Flatten(), nn.Linear(12, 1))
     found = finding.inspect(Subject(model, lambda y, _t: y.mean(), data))
     assert {each.axis for each in (*found.normalizers, *found.layers) if each.name == "1"} == {axis}
-
-
-def test_units_of_a_layer_by_itself_lie_where_it_works():
-    class OfTokens(nn.Module):
-        def forward(self, x):
-            return F.layer_norm(x, x.shape[-1:])
-
-    class OfChannels(nn.LayerNorm):
-        def forward(self, x):
-            return super().forward(x.movedim(1, -1)).movedim(-1, 1)
-
-    tokens, maps = torch.randn(2, 7, 5), torch.randn(2, 3, 4, 9)
-    assert torch.equal(finding.by_unit(OfTokens(), tokens), tokens.double().movedim(-1, 0).flatten(1))
-    assert torch.equal(finding.by_unit(OfChannels(3), maps), maps.double().movedim(1, 0).flatten(1))

@@ -548,6 +548,27 @@ def spare():
     return zoo.Net(lambda s, x: (s.spare(x), s.body(x))[1], body=network(), spare=nn.Linear(6, 3)).double()
 
 
+def generator():
+    """From one position to 8 by 8, as those of DCGAN, and the batch that it takes."""
+    torch.manual_seed(0)
+    body = [
+        nn.ConvTranspose2d(16, 32, 4),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        nn.ConvTranspose2d(32, 16, 4, 2, 1),
+        nn.BatchNorm2d(16),
+    ]
+    body += [
+        nn.ReLU(),
+        nn.ConvTranspose2d(16, 8, 3, 1, 1),
+        nn.ReLU(),
+        nn.ConvTranspose2d(8, K, 3, 1, 1),
+        nn.Tanh(),
+    ]
+    model = nn.Sequential(*body).double()
+    return model, (torch.randn(B, 16, 1, 1).double(), torch.arange(B * 64).view(B, 8, 8) % K)
+
+
 DEEP = {"depth": 12, "width": 24}
 #: What is said of, with its number, its layers and words of it, of a network at fault; and networks of which it is not said.
 PAIRS = {
@@ -625,7 +646,8 @@ PAIRS = {
     ),
     "growth": (  # batch norm at first weights: sqrt(π/(π−1)) = 1.21 in width without end
         "growth", None, None, "layers at both ends", lambda: said(network(**DEEP)),
-        [lambda: said(network(**DEEP, norm=without))],
+        # no normalizer; gradients of few positions, whose layer bears as large a step as the last one
+        [lambda: said(network(**DEEP, norm=without)), lambda: said(*generator())],
     ),
 }  # fmt: skip
 

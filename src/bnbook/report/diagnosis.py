@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,8 +104,9 @@ RULES = {
     ),
     "growth": (
         1.2, "batch-norm/gradient-explosion",  # of the gradient a layer, towards the input
-        "gradients grow by {value:.2f} times a layer towards the input, {whole:.3g} times over {count} layers: layers at both "
-        "ends want different rates",
+        "gradients grow by {value:.2f} times a layer towards the input, {whole:.3g} times over {count} layers, and a step of "
+        "{first} alone does half of what its gradient says up to a rate of {one:.2g}, one of {last} up to {other:.2g}: layers at "
+        "both ends want different rates",
     ),
 }  # fmt: skip
 BLIND, FEW_LAYERS = 1e-2, 4
@@ -126,33 +127,43 @@ class Sentence:
 
     @property
     def weight(self) -> float:
-        """How far beyond its threshold the number is, as a factor."""
-        if self.about == "values":  # here few are many
-            return self.threshold / max(self.value, 1e-12)
-        return self.value / self.threshold
+        """How far beyond its threshold the number is, as a factor; of values few are many."""
+        few = self.about == "values"
+        return self.threshold / max(self.value, 1e-12) if few else self.value / self.threshold
+
+
+Two = tuple[Tensor, Tensor]  # mean and variance of each unit, (units,) each; the variance with 1/n
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a layer receives of a batch."""
+
+    batch: Two
+    halves: tuple[Two, ...]  # of the two halves of the batch; () where a half has but one value
+    values: int  # n, of a unit
+    whole: bool  # whether all examples come at once
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a layer keeps beside what it meets: of each unit, over the values of one batch."""
+    """What a layer keeps beside what it meets."""
 
-    kept: tuple[Tensor, Tensor]  # running mean and variance, (units,) each, as they are
-    batch: tuple[Tensor, Tensor]  # of the batch, variance with 1/n
-    halves: tuple[tuple[Tensor, Tensor], ...]  # of its two halves; () where a half has but one value
-    values: int  # n, of a unit
+    met: Met
+    kept: Two  # running mean and variance, as they are
     newest: float  # weight of the newest batch in the running mean; nan where the pass did not move it
     names: tuple[str, str]  # of the two among what the layer keeps
     power: float  # ½ where it keeps a standard deviation
-    many: tuple[Tensor, Tensor]  # mean of the moments of all batches that were given
+    many: Two  # mean of the moments of all batches that were given
 
     @property
     def usable(self) -> bool:
         return all(bool(torch.isfinite(each).all()) for each in self.kept) and bool((self.kept[1] >= 0).all())
 
     @property
-    def whole(self) -> tuple[Tensor, Tensor]:
+    def whole(self) -> Two:
         """Of the batch, variance with 1/(n - 1)."""
-        return self.batch[0], self.batch[1] * self.values / max(1, self.values - 1)
+        return self.met.batch[0], _unbiased(self.met.batch[1], self.met.values)
 
     def errors(self) -> float:
         """Root mean square distance of the averages from the batch's moments, in sampling errors of these.
@@ -160,25 +171,24 @@ class Kept:
         The error of a moment of n values is half its difference between the two halves of the batch, whatever the
         values' correlations; of the variances by their logarithms. The larger one of mean and variance.
         """
-        found = []
-        for k in (0, 1):
-            every = (
-                x[k].clamp_min(1e-30).log() if k else x[k] for x in (self.kept, self.batch, *self.halves)
-            )
-            kept, batch, one, other = every
-            size = (one - other).square().mean() / 4
-            found.append(float(((kept - batch).square().mean() / size.clamp_min(1e-30)).sqrt()))
-        return max(found)
 
-    def without(self, share: float) -> tuple[Tensor, Tensor]:
+        def away(k: int) -> float:
+            every = self.kept, self.met.batch, *self.met.halves
+            kept, batch, one, other = (x[k].clamp_min(1e-30).log() if k else x[k] for x in every)
+            size = (one - other).square().mean() / 4
+            return float(((kept - batch).square().mean() / size.clamp_min(1e-30)).sqrt())
+
+        return max(away(0), away(1))
+
+    def without(self, share: float) -> Two:
         """The averages with this share of their start, mean 0 and variance 1, taken out; the batch's own of a share of 1."""
         if share > 0.99:
-            return self.batch
+            return self.met.batch
         return self.kept[0] / (1 - share), ((self.kept[1] - share) / (1 - share)).clamp_min(0)
 
     def start(self) -> float:
         """Share s of the start (mean 0, variance 1) in the averages, s · start + (1 − s) · batch, by least squares."""
-        mean, variance = self.batch
+        mean, variance = self.met.batch
         scale = variance.clamp_min(1e-30)
         way = torch.cat([-mean / scale.sqrt(), (1 - variance) / scale])
         gone = torch.cat([(self.kept[0] - mean) / scale.sqrt(), (self.kept[1] - variance) / scale])
@@ -186,14 +196,12 @@ class Kept:
         return float((gone * way).sum()) / size if size > 1e-3 * len(way) else math.nan
 
 
-@dataclass(frozen=True)
-class Met:
-    """What a layer receives of a batch: moments of each unit, (units,) each."""
+def _moments(units: Tensor) -> Two:
+    return units.mean(1), units.var(1, correction=0)
 
-    moments: tuple[Tensor, Tensor]
-    halves: tuple[tuple[Tensor, Tensor], ...]
-    values: int  # of a unit
-    whole: bool  # whether all examples come at once
+
+def _unbiased(variance: Tensor, values: int) -> Tensor:
+    return variance * values / max(1, values - 1)
 
 
 @dataclass
@@ -231,13 +239,13 @@ class Seen:
         self.met, self.batch = self._meet()
         self.cut = tuple(n for n, m in self.met.items() if self.anatomy.pools.get(n, 1.0) < 1 or not m.whole)
         further = (self._meet(inputs)[0] for inputs in self.others)
-        many = [self.met, *(each for each in further if each.keys() == self.met.keys())]
-        for name, (names, power, newest) in self._averaging().items():
-            met = self.met[name]
-            kept = [kept_by(part(self.subject.network, name))[n].double().flatten() for n in names]
-            every = tuple(torch.stack([each[name].moments[k] for each in many]).mean(0) for k in (0, 1))
-            kept = kept[0], kept[1] ** (1 / power)
-            self.moments[name] = Kept(kept, met.moments, met.halves, met.values, newest, names, power, every)
+        batches = [self.met, *(each for each in further if each.keys() == self.met.keys())]
+        for name, (names, power, newest) in self.averaging().items():
+            own = kept_by(part(self.subject.network, name))
+            mean, variance = (own[n].double().flatten() for n in names)
+            many = tuple(torch.stack([each[name].batch[k] for each in batches]).mean(0) for k in (0, 1))
+            kept = mean, variance ** (1 / power)
+            self.moments[name] = Kept(self.met[name], kept, newest, names, power, many)
 
     def _meet(self, inputs: Tensor | None = None) -> tuple[dict[str, Met], Tensor | None]:
         """What each layer receives first, and the outputs."""
@@ -261,7 +269,7 @@ class Seen:
         for name in self.layers:
             put(part(network, name), True)
 
-    def _averaging(self, once_more: bool = False) -> dict[str, tuple[tuple[str, str], float, float]]:
+    def averaging(self, once_more: bool = False) -> dict[str, tuple[tuple[str, str], float, float]]:
         """Layer -> the names of its running mean and variance, the power at which it keeps the latter, and the weight w of
         the newest batch: all that it keeps is moved away to r, and goes in a pass to r + w (μ − r), μ of the batch; or in
         the pass after that."""
@@ -275,13 +283,12 @@ class Seen:
                 return
             values = units_along(self.axes[name], x)
             mean, variance = _moments(values)
-            whole = variance * values.shape[1] / max(1, values.shape[1] - 1)
+            whole = _unbiased(variance, values.shape[1])
             toward[name] = [(0, 1.0, mean), (1, 1.0, whole), (1, 1.0, variance), (1, 0.5, variance.sqrt())]
-            start[name] = {}
-            for key, kept in kept_by(module).items():
-                if kept.numel() == len(values):
-                    kept.detach().copy_((1 + 2 * (mean.abs() + whole)).view_as(kept))
-                    start[name][key] = kept.detach().double().flatten().clone()
+            own = {key: kept for key, kept in kept_by(module).items() if kept.numel() == len(values)}
+            for kept in own.values():
+                kept.detach().copy_((1 + 2 * (mean.abs() + whole)).view_as(kept))
+            start[name] = {key: kept.detach().double().flatten().clone() for key, kept in own.items()}
 
         def leave(name: str, module: nn.Module, _got: tuple, _gave: object) -> None:
             if name in found or name not in start:
@@ -306,21 +313,20 @@ class Seen:
         for name, met in self.met.items():
             fits, kept = found.get(name, {}), kept_by(part(self.subject.network, name))
             names = tuple(fits[k][1] if k in fits else f"running_{w}" for k, w in ((0, "mean"), (1, "var")))
-            if all(n in kept and kept[n].numel() == len(met.moments[0]) for n in names):
+            if all(n in kept and kept[n].numel() == len(met.batch[0]) for n in names):
                 still = 0.0 if name in found and not found[name] else math.nan
                 result[name] = names, fits[1][2] if 1 in fits else 1.0, fits[0][3] if 0 in fits else still
         return result
 
     def run(
-        self, prepare: Prepare, rows: slice | Tensor = slice(None), inputs: Tensor | None = None, **more
-    ) -> Any:
+        self, prepare: Prepare, rows: slice | Tensor = slice(None), inputs: Tensor | None = None, **more: Any
+    ) -> Tensor | None:
         """Outputs for some rows of the batch, in a state; None where somebody else's code fails there."""
-        try:
+        with suppress(Exception):
             given = (self.subject.batch[0] if inputs is None else inputs).detach()[rows].clone()
             outputs = self.subject.run(prepare, inputs=given, **more)
             return outputs.detach().double() if isinstance(outputs, Tensor) else None
-        except Exception:
-            return None
+        return None
 
     def away(self, other: Tensor | None, one: Tensor | None = None) -> float:
         """‖one − other‖ / ‖one‖, one being the outputs with the batch's statistics."""
@@ -329,7 +335,7 @@ class Seen:
             return math.nan
         return float((one - other).norm() / one.norm().clamp_min(1e-300))
 
-    def off(self, change: Callable[[str, Kept], tuple[Tensor, Tensor]]) -> float:
+    def off(self, change: Callable[[str, Kept], Two]) -> float:
         """How far inference by other averages is from the outputs with the batch's statistics."""
 
         def prepare(network: nn.Module) -> None:
@@ -337,8 +343,7 @@ class Seen:
             for name, kept in self.moments.items():
                 own, (mean, variance) = kept_by(part(network, name)), change(name, kept)
                 for key, value in zip(kept.names, (mean, variance**kept.power), strict=True):
-                    with torch.no_grad():
-                        own[key].copy_(value.to(own[key]).view_as(own[key]))
+                    own[key].data.copy_(value.view_as(own[key]))
 
         return self.away(self.run(prepare, grad=False))
 
@@ -347,9 +352,10 @@ class Seen:
         rows = torch.randperm(len(self.subject.batch[0]), generator=torch.Generator().manual_seed(0))
         return self.away(self.run(self.by_batch, rows), self.batch[rows])
 
-
-def _moments(units: Tensor) -> tuple[Tensor, Tensor]:
-    return units.mean(1), units.var(1, correction=0)
+    def parameters(self, names: Iterable[str]) -> dict[str, list[tuple[str, nn.Parameter]]]:
+        """Layer -> its own, by their names in it."""
+        modules = dict(self.subject.network.named_modules())
+        return {name: [*modules[name].named_parameters(recurse=False)] for name in names}
 
 
 def diagnose(seen: Seen) -> tuple[Sentence, ...]:
@@ -376,21 +382,21 @@ def _averages(seen: Seen) -> Told:
         below = all(bool(torch.isfinite(each).all()) for name in lost for each in seen.moments[name].kept)
         overflown = "are not finite numbers: a batch has overflowed once, and averaging does not forget it"
         yield "not finite", len(lost), lost, {"are": "hold a variance below zero" if below else overflown}
-    shares, weights, later = seen.shares, {}, seen._averaging(once_more=True)
-    # that of a plain mean of all batches becomes smaller
-    steady = {n for n, kept in seen.moments.items() if n in later and later[n][2] >= 0.99 * kept.newest}
+    shares, weights, later = seen.shares, {}, seen.averaging(once_more=True)
     for name, kept in seen.moments.items():
         if name in lost:
             continue
+        steady = (
+            name in later and later[name][2] >= 0.99 * kept.newest
+        )  # that of a plain mean becomes smaller
         made = bool((kept.kept[0] == 0).all() and (kept.kept[1] == 1).all())
         share = 1.0 if made else kept.start()
         counted = getattr(part(seen.subject.network, name), "num_batches_tracked", None)
-        known = counted is not None and name in steady
-        once = (1 - kept.newest) ** int(counted) if known else math.nan
+        once = (1 - kept.newest) ** int(counted) if counted is not None and steady else math.nan
         # the start is said to be in them only where the count of batches and the averages themselves say so
         if made or (min(share, once) >= RULES["averages"][0] and abs(once - share) <= 0.1 + 0.3 * share):
             shares[name] = share if made else once
-        if name in steady and kept.newest >= RULES["momentum"][0]:
+        if steady and kept.newest >= RULES["momentum"][0]:
             weights[name] = kept.newest
     others = averages(seen.subject, [name for name in seen.layers if name not in seen.moments])
     shares |= {name: 1.0 for name, kept in others.items() if as_made(kept)}  # in buffers of other names
@@ -401,13 +407,11 @@ def _averages(seen: Seen) -> Told:
         yield "averages", shares[most], list(shares), {"most": most, "advice": advice}
     if weights:
         most = max(weights, key=weights.__getitem__)
-        weight, batches = weights[most], max(1, round(1 / weights[most]))
+        weight, count = weights[most], max(1, round(1 / weights[most]))
         meant = f"; where {weight:g} was meant as the weight of the old averages, expected {1 - weight:.2g}"
-        words = {
-            "batches": "batch" if batches == 1 else f"{batches} batches",
-            "meant": meant * (weight < 0.99),
-        }
-        yield "momentum", weight, list(weights), {"most": most, **words}
+        batches = "batch" if count == 1 else f"{count} batches"
+        words = {"most": most, "batches": batches, "meant": meant * (weight < 0.99)}
+        yield "momentum", weight, list(weights), words
 
 
 def _modes(seen: Seen) -> Told:
@@ -444,7 +448,8 @@ def _why(seen: Seen, away: float) -> str:
     """Which intervention closes the gap."""
     made, scatter = "averages made anew from", "as well: one batch's statistics scatter as much"
     several = "one batch cannot tell its own scatter from averages of other data: hand over several"
-    anew = seen.off(lambda _, kept: kept.batch)
+    anew = seen.off(lambda _, kept: kept.met.batch)
+    this = f"{made} this batch differ by {anew:.0%}"
     moved = seen.by_order() if seen.cut else 0.0
     if moved >= away / 2:
         return (
@@ -455,10 +460,9 @@ def _why(seen: Seen, away: float) -> str:
         return f"why cannot be told here: no mean and variance are found that {some(seen.layers)} keeps"
     if not anew <= away / 4:
         return UNKNOWN
-    if seen.shares:
-        without = seen.off(lambda name, kept: kept.without(seen.shares.get(name, 0.0)))
-        if without <= away / 2:
-            return f"with what they were made with taken out of the averages it differs by {without:.0%}"
+    without = seen.off(lambda n, kept: kept.without(seen.shares.get(n, 0.0))) if seen.shares else away
+    if without <= away / 2:
+        return f"with what they were made with taken out of the averages it differs by {without:.0%}"
     whole = seen.off(lambda _, kept: kept.whole)
     if whole >= away / 2:
         return (
@@ -471,20 +475,19 @@ def _why(seen: Seen, away: float) -> str:
         many, count = seen.off(lambda _, kept: kept.many), len(seen.others) + 1
         advice = ": let the averages see such data with these weights before inference"
         return f"{made} {count} batches differ by {many:.0%}{f' {scatter}' if many >= away / 2 else advice}"
-    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.halves}
+    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.met.halves}
     if not far:
-        return f"{made} this batch differ by {anew:.0%}"
+        return this
     if any(each not in seen.axes for each in seen.anatomy.meeting):  # then its halves are not drawn apart
-        return f"{made} this batch differ by {anew:.0%}; as its examples meet elsewhere, too, {several}"
+        return f"{this}; as its examples meet elsewhere, too, {several}"
     known = len(far) == len(seen.moments)
-    half = sum(seen.off(lambda _, kept, k=k: kept.halves[k]) for k in (0, 1)) / 2 if known else math.nan
+    half = sum(seen.off(lambda _, kept, k=k: kept.met.halves[k]) for k in (0, 1)) / 2 if known else math.nan
     name = max(far, key=far.__getitem__)
     if away <= 2 * half:
         own = "the averages are those of such a batch to its sampling error; " * (far[name] < APART)
         return f"{own}averages from half of it differ by {half:.0%} {scatter}"
     if far[name] < APART:
-        parts = f", from half of it by {half:.0%}" * known
-        return f"{made} this batch differ by {anew:.0%}{parts}; {several}"
+        return f"{this}{f', from half of it by {half:.0%}' * known}; {several}"
     return (
         f"the averages of {name} lie {far[name]:.0f} sampling errors from what this batch has, and {made} it "
         f"differ by {anew:.0%}: let them see such data with these weights before inference"
@@ -497,11 +500,11 @@ def _dropped(seen: Seen, away: float) -> str:
     active = Seen(seen.subject, seen.anatomy, rest=nn.Module.train)
     if active.moments.keys() != seen.moments.keys():
         return ""
-    left = seen.off(lambda name, _: active.moments[name].batch)
+    left = seen.off(lambda name, _: active.met[name].batch)
     if not left >= away / 2:
         return ""
-    variances = ([each.moments[n].batch[1].clamp_min(1e-30) for n in seen.moments] for each in (active, seen))
-    ratios = {n: float((a / b).median()) for n, a, b in zip(seen.moments, *variances, strict=True)}
+    variances = {n: [each.met[n].batch[1].clamp_min(1e-30) for each in (active, seen)] for n in seen.moments}
+    ratios = {n: float((one / other).median()) for n, (one, other) in variances.items()}
     name = max(ratios, key=lambda n: abs(math.log(ratios[n])))
     places = differing(seen.subject, (seen.by_batch, True), (active.by_batch, True))
     kinds = ", ".join(sorted({kind(part(seen.subject.network, each)) for each in places}))
@@ -529,8 +532,8 @@ def _values(seen: Seen) -> Told:
 
 
 def _frozen(seen: Seen) -> Told:
-    named = {n: [*part(seen.subject.network, n).parameters(recurse=False)] for n in seen.moments}
-    still = [n for n, own in named.items() if own and not any(p.requires_grad for p in own)]
+    every = seen.parameters(seen.moments)
+    still = [n for n, own in every.items() if own and not any(p.requires_grad for _, p in own)]
     if still and seen.batch is not None:
         moved = all(seen.moments[n].newest > 0 for n in still)
         yield "frozen", len(still), still, {"moves": ", and moves the averages" * moved}
@@ -543,12 +546,8 @@ def _companions(seen: Seen) -> Told:
     if whole is not None and moved >= RULES["companions"][0]:
         places = meeting(seen.subject, nn.Module.eval, grad=False)
         if places:
-            yield (
-                "companions",
-                moved,
-                places,
-                {"share": f"{moved:.0%}" if moved >= 0.01 else f"{100 * moved:.1g}%"},
-            )
+            share = f"{moved:.0%}" if moved >= 0.01 else f"{100 * moved:.1g}%"
+            yield "companions", moved, places, {"share": share}
 
 
 def _units(seen: Seen) -> Told:
@@ -556,42 +555,33 @@ def _units(seen: Seen) -> Told:
     for name, met in seen.met.items():
         if met.values < 2:
             continue
-        mean, variance = met.moments
+        mean, variance = met.batch
         eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
         constant = variance <= 1e-13 * mean.square()  # what 32 bits leave of values that are alike
         ratio = eps / variance[~constant].clamp_min(1e-300)
         units += len(variance)
         still[name], small[name] = int(constant.sum()), int((ratio >= RULES["epsilon"][0]).sum())
         worst = max(worst, float(ratio.max())) if small[name] else worst
+    words = {"units": units, "small": sum(small.values())}
     for about, found, value in (("constant", still, sum(still.values())), ("epsilon", small, worst)):
-        if sum(found.values()):
-            yield (
-                about,
-                value,
-                [n for n, k in found.items() if k],
-                {"units": units, "small": sum(found.values())},
-            )
+        if any(found.values()):
+            yield about, value, [n for n, k in found.items() if k], words
 
 
 def _biases(seen: Seen) -> Told:
     """Biases that may be moved, each entry by another number, while the loss stays to rounding in 64 bits, of layers
     whose weights have a gradient; and the normalizer whose input moves with them and whose output does not."""
-    double, norms = seen.subject.but(double=True), {each.name for each in seen.anatomy.normalizers}
-    exact, slopes = double.gradient()
-    sizes = {n: 0.0 if g is None else float(g.norm()) for n, g in slopes.items()}
+    norms = {each.name for each in seen.anatomy.normalizers}
+    double, exact, sizes = _exact(seen)
     idle: dict[str, list[str]] = {}
-    for name in [n for n in seen.gradient if n.endswith("bias") and slopes[n] is not None] if norms else ():
-        beside = [
-            s
-            for n, s in sizes.items()
-            if n.startswith(name[:-4].rpartition(".")[0] + ".") and not n.endswith("bias")
-        ]
+    for name in [n for n in seen.gradient if n.endswith("bias") and n in sizes] if norms else ():
+        own, of = seen.subject.parameters[name], name[:-4].rpartition(".")[0] + "."
+        beside = [s for n, s in sizes.items() if n.startswith(of) and not n.endswith("bias")]
         if not any(beside) or sizes[name] > 1e-9 * max(beside):
             continue
-        own = seen.subject.parameters[name]
         wave = torch.arange(1, own.numel() + 1, device=own.device).cos().to(own.dtype).view_as(own)
         changed = {name: own + wave}
-        if abs(double.loss_at(changed) - float(exact)) <= IDLE * max(abs(float(exact)), 1e-6):
+        if abs(double.loss_at(changed) - exact) <= IDLE * max(abs(exact), 1e-6):
             idle.setdefault(_subtracts(double, norms, changed), []).append(name)
     found = [name for names in idle.values() for name in names]
     if found:
@@ -599,9 +589,18 @@ def _biases(seen: Seen) -> Told:
         # of normalizers none is made without β alone
         advice = ": make these layers with bias=False" * any(n.rpartition(".")[0] not in norms for n in means)
         mean = f"; the mean that is subtracted behind takes {some(means)} away{advice}" if means else ""
-        size, do = sum(seen.subject.parameters[n].numel() for n in found), "does" if len(found) == 1 else "do"
-        count = f"{len(found)} {'bias' if len(found) == 1 else 'biases'}"
+        size, one = sum(seen.subject.parameters[n].numel() for n in found), len(found) == 1
+        count, do = ("1 bias", "does") if one else (f"{len(found)} biases", "do")
         yield "bias", len(found), found, {"count": count, "size": size, "do": do, "mean": mean}
+
+
+def _exact(seen: Seen) -> tuple[Subject, float, dict[str, float]]:
+    """The network in 64 bits, L(θ) there, and the length of its gradient by each parameter that is reached."""
+    double = seen.subject.but(double=True)
+    if double.exact is None:
+        loss, found = double.gradient()
+        double.exact = float(loss), {n: float(g.norm()) for n, g in found.items() if g is not None}
+    return double, *double.exact
 
 
 def _subtracts(subject: Subject, norms: set[str], changed: Mapping[str, Tensor]) -> str:
@@ -625,12 +624,11 @@ def _subtracts(subject: Subject, norms: set[str], changed: Mapping[str, Tensor])
 
 
 def _blind(seen: Seen) -> Told:
-    if seen.by_layer is None:
-        return
-    turns, reach, own = {}, {}, seen.subject.parameters
-    double = seen.subject.but(double=True)
-    exact = double.loss_at()
     each = seen.by_layer
+    if each is None:
+        return
+    own, (double, exact, _) = seen.subject.parameters, _exact(seen)
+    turns, reach = {}, {}
     for name, weight, size, along in zip(each.names, each.weight, each.size, each.along, strict=True):
         if f"{name}.weight" in own and weight and size and abs(along) <= BLIND * size * weight:
             turns[name] = seen.learning_rate * weight / size
@@ -647,52 +645,56 @@ def _blind(seen: Seen) -> Told:
     most = max(blind, key=turns.__getitem__, default="")
     if blind and turns[most] >= RULES["turn"][0]:
         count = f"{len(blind)} {'layer is' if len(blind) == 1 else 'layers are'}"
-        yield (
-            "turn",
-            turns[most],
-            blind,
-            {"count": count, "most": most, "degrees": math.degrees(math.atan(turns[most]))},
-        )
+        words = {"count": count, "most": most, "degrees": math.degrees(math.atan(turns[most]))}
+        yield "turn", turns[most], blind, words
 
 
 def _last_layer(seen: Seen) -> Told:
     last = next((each.name for each in reversed(seen.anatomy.layers) if each.runs), None)
-    own = [n for n in seen.gradient if n.rpartition(".")[0] == last]
-    if not any(seen.gradient[n].any() for n in own):
+    rate, own = seen.learning_rate, {n: g for n, g in seen.gradient.items() if n.rpartition(".")[0] == last}
+    if not any(g.any() for g in own.values()):
         return
-    after = seen.subject.loss_at(
-        {n: seen.subject.parameters[n] - seen.learning_rate * seen.gradient[n] for n in own}
-    )
+    after = seen.subject.loss_at({n: seen.subject.parameters[n] - rate * g for n, g in own.items()})
     ratio = after / seen.start if seen.start > 0 else math.nan
     if ratio > RULES["last layer"][0]:
-        yield "last layer", ratio, (last,), {"rate": seen.learning_rate, "start": seen.start, "after": after}
+        yield "last layer", ratio, (last,), {"rate": rate, "start": seen.start, "after": after}
 
 
 def _growth(seen: Seen) -> Told:
-    """exp of the slope of log ‖∂ℓ/∂z‖ over the layers, towards the input."""
-    norms = np.asarray([] if seen.by_layer is None else seen.by_layer.preactivation, dtype=float)
+    """exp of the slope of log ‖∂ℓ/∂z‖ over the layers, towards the input, where the first bears a smaller rate than the last."""
+    names = () if seen.by_layer is None else seen.by_layer.names
+    norms = np.asarray(seen.by_layer.preactivation if names else [], dtype=float)
     norms = norms[(norms > 0) & np.isfinite(norms)]
     if len(norms) < FEW_LAYERS:
         return
     growth = math.exp(-np.polyfit(np.arange(len(norms)), np.log(norms), 1)[0])
     if growth >= RULES["growth"][0]:
-        words = {"whole": norms.max() / norms.min(), "count": len(norms)}
-        yield "growth", growth, seen.by_layer.names, words
+        one, other = (_bears(seen, name) for name in (names[0], names[-1]))
+        if one < other:
+            words = {"first": names[0], "last": names[-1], "one": one, "other": other}
+            yield "growth", growth, names, {"whole": norms.max() / norms.min(), "count": len(norms), **words}
+
+
+def _bears(seen: Seen, layer: str) -> float:
+    """The largest of a ladder of rates up to which a step of this layer alone does half of what its gradient says."""
+    double, exact, _ = _exact(seen)
+    own = [n for each in seen.anatomy.layers if each.name == layer for n in each.parameters]
+    slopes = {n: seen.gradient[n].double() for n in own if n in seen.gradient}
+    falls, borne = sum(float(g.square().sum()) for g in slopes.values()), 0.0
+    for rate in (seen.learning_rate * 4.0**k for k in range(-5, 6)):
+        after = double.loss_at((n, seen.subject.parameters[n].double() - rate * g) for n, g in slopes.items())
+        if not exact - after >= rate * falls / 2:
+            break
+        borne = rate
+    return borne
 
 
 def _decay(seen: Seen) -> Told:
-    own = {
-        id(p): f"{each.name}.{n}"
-        for each in seen.anatomy.normalizers
-        for n, p in seen.subject.network.get_submodule(each.name).named_parameters(recurse=False)
-    }
+    every = seen.parameters(each.name for each in seen.anatomy.normalizers)
+    own = {id(p): f"{name}.{n}" for name, parameters in every.items() for n, p in parameters}
     groups = seen.optimizer.param_groups if seen.optimizer is not None else ()
-    decayed = {
-        own[id(p)]: g["weight_decay"]
-        for g in groups
-        for p in g["params"]
-        if g.get("weight_decay") and id(p) in own
-    }
+    pulled = [(p, g["weight_decay"]) for g in groups for p in g["params"] if g.get("weight_decay")]
+    decayed = {own[id(p)]: rate for p, rate in pulled if id(p) in own}
     if decayed:
         yield "decay", len(decayed), list(decayed), {"rate": max(decayed.values())}
 

@@ -61,12 +61,13 @@ def measure(
     from tqdm.auto import tqdm
 
     models = [model] if beside is None else [model, beside]
-    batch, *others = _batches(batch)
+    batches = _batches(batch)
     for each in models:
         if not isinstance(each, nn.Module):
             raise BnbookError(f"a model of type {type(each).__name__}; expected a torch.nn.Module")
-    for each in (batch, *others):
+    for each in batches:
         _check(each)
+    batch, *others = batches
     if others and len(others[-1][0]) < len(batch[0]):  # the rest of a loader, of one example perhaps
         others.pop()
     learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
@@ -77,10 +78,8 @@ def measure(
     bar = {"total": len(models) * (5 + 3 * eigenvalues + bool(others)), "leave": False, "desc": "measuring"}
     with tqdm(disable=None if progress is None else not progress, **bar) as shown:
         how = learning_rate, lengths, eigenvalues, optimizer, others, shown.update
-        found = [
-            _One(Subject(each, loss, batch, output), *how).report(name)
-            for each, name in zip(models, names, strict=False)
-        ]
+        subjects = [Subject(each, loss, batch, output) for each in models]
+        found = [_One(each, *how).report(name) for each, name in zip(subjects, names, strict=False)]
     return found[0] if beside is None else replace(found[0], beside=found[1])
 
 
@@ -99,15 +98,12 @@ class _One:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def report(self, name: str) -> Report:
-        subject, say = self.subject, self.warnings.append
+        subject, say, rate = self.subject, self.warnings.append, self.learning_rate
         if not subject.parameters:
             raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
         before = subject.marks()
         self.start, raw = start, _ = _first_pass(subject, before)
-        self.unused = tuple(n for n, g in raw.items() if g is None)
-        self.gradient = {
-            n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
-        }
+        self.gradient = g = {n: subject.filled(n, each) for n, each in raw.items()}
         try:
             anatomy = finding.inspect(subject)
             findings = self._tried(anatomy, raw)
@@ -118,11 +114,9 @@ class _One:
                 f"one pass of this network runs, another one fails: {one_line(error)}"
             ) from error
         scape = shift = layers = places = values = several = said = None
-        hindrance = self._hindrance(findings)
-        if hindrance:
+        if hindrance := self._hindrance(findings):
             say(f"only the loss is measured: {hindrance}")
         else:
-            rate, g = self.learning_rate, self.gradient
             scape = self._attempt("landscape", self._landscape)
             shift = self._attempt("covariate shift", lambda: self._shift(anatomy, findings))
             layers = self._kept("gradients by layer", lambda: instruments.by_layer(subject, anatomy, start))
@@ -148,9 +142,8 @@ class _One:
                 "that keeps what it counts or draws in itself"
             )
         return Report(
-            name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, scape, shift, layers,
-            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (),
-            batches=several,
+            name, rate, len(subject.batch[0]), float(start), anatomy.normalizers, scape, shift, layers, places, values,
+            tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (), batches=several,
         )  # fmt: skip
 
     def _again(self, raw: dict[str, Tensor | None]) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -173,7 +166,7 @@ class _One:
             if not finding.near(value, self.start):
                 break
             value = torch.tensor(subject.loss_at(), dtype=torch.float64)
-        same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
+        same = {n: subject.filled(n, g) for n, g in again.items()}
         repeats = finding.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         size = float(total_norm(list(gradient.values())))
@@ -182,14 +175,13 @@ class _One:
         once = _loss_of(subject, lambda y, t: (y.clone(), t))
         mean = mean / once if mean is not None and once else None
         self.warnings += _to_know(subject, anatomy, mean)
-        losses = float(self.start), float(value)
+        losses, unused = (float(self.start), float(value)), tuple(n for n, g in raw.items() if g is None)
         met = finding.meeting(subject)
-        return Findings(repeats, losses, slope, met, mean, anatomy.in_order, self.unused, broken)
+        return Findings(repeats, losses, slope, met, mean, anatomy.in_order, unused, broken)
 
     def _hindrance(self, findings: Findings) -> str:
         """Why nothing that rests on the gradient can be measured, if so."""
-        one, other = findings.losses
-        slope = findings.slope
+        (one, other), slope = findings.losses, findings.slope
         if not findings.repeats:
             return (
                 f"a second pass over the same batch from the same random state gives {other:.7g} "
@@ -209,13 +201,12 @@ class _One:
         try:
             return instrument()
         except BnbookError as error:
-            self.warnings.append(f"{what} not measured: {error}")
+            why = str(error)
         except Exception as error:
-            self.warnings.append(
-                f"{what} not measured: a pass of this network fails there ({one_line(error)})"
-            )
+            why = f"a pass of this network fails there ({one_line(error)})"
         finally:
             self.step()
+        self.warnings.append(f"{what} not measured: {why}")
         return None
 
     def _kept(self, what: str, instrument: Callable[[], tuple[Any, list[LeftOut]]]) -> Any:
@@ -232,21 +223,18 @@ class _One:
         finite = torch.isfinite(found.gradient_distance) & torch.isfinite(found.loss)
         lost = [k for k, fits in zip(self.lengths, finite, strict=True) if not fits]
         if lost:
-            self.warnings.append(
-                f"from {min(lost):g} learning rates along the gradient on, loss or gradient is no finite number: effective β is "
-                "infinite"
-            )
+            far = f"from {min(lost):g} learning rates along the gradient on, loss or gradient is no finite number"
+            self.warnings.append(f"{far}: effective β is infinite")
         return found
 
     def _shift(self, anatomy: Anatomy, findings: Findings) -> Any:
-        shift, out = instruments.shift(self.subject, anatomy, self.gradient, self.unused, self.learning_rate)
+        how = self.gradient, findings.unused, self.learning_rate
+        shift, out = instruments.shift(self.subject, anatomy, *how)
         self.left_out += out
         none = [n for n, c in zip(shift.names, shift.cosine, strict=True) if torch.isnan(c)]
         if none:
-            self.warnings.append(
-                f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({some(none)}): the mean cosine "
-                "is that of the others"
-            )
+            of = f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({some(none)})"
+            self.warnings.append(f"{of}: the mean cosine is that of the others")
         if not findings.in_order:
             self.warnings.append(
                 'layers run in another order than they are registered: "the layers before" of the covariate '
@@ -294,8 +282,7 @@ def _check(batch: Any) -> None:
 
 def _settings(rate: Any, lengths: Any, names: Any, count: int) -> tuple[float, list[float], list[str]]:
     """The learning rate, the lengths and the names of so many networks, as plain numbers and words."""
-    steps = _numbers(lengths)
-    known = [] if isinstance(rate, (str, bool)) else _numbers([rate])
+    known, steps = [] if isinstance(rate, (str, bool)) else _numbers([rate]), _numbers(lengths)
     if not known:
         raise BnbookError(f"learning rate {str(rate)[:40]}; expected a finite number above 0")
     if not steps:
@@ -307,11 +294,10 @@ def _settings(rate: Any, lengths: Any, names: Any, count: int) -> tuple[float, l
 
 def _numbers(values: Any) -> list[float]:
     """Finite numbers above 0; none where any is something else."""
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         found = [float(each) for each in values]
-    except (TypeError, ValueError, OverflowError):
-        return []
-    return found if all(0 < each < math.inf for each in found) else []
+        return found if all(0 < each < math.inf for each in found) else []
+    return []
 
 
 def _refuse_unready(network: nn.Module) -> None:
@@ -353,60 +339,51 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
     (inputs, targets), names = kinds, {n for n, _ in subject.network.named_parameters()}
     with subject.twin() as twin:
         outputs = tried(f"the network does not take inputs {inputs}", twin.outputs)
-        for name, _ in twin.network.named_parameters():
-            if name not in names:
-                raise BnbookError(
-                    f"{name} is made in the first pass; call the network once on a batch before"
-                )
+        for name in [n for n, _ in twin.network.named_parameters() if n not in names]:
+            raise BnbookError(f"{name} is made in the first pass; call the network once on a batch before")
         words = (
             f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
             "loss that does, or output= (in a shell --output) for one of several"
         )
         value = tried(words, lambda: twin.reduced(outputs))
         if not torch.isfinite(value):
-            held = dict(subject.network.named_buffers())
-            lost = [n for n, b in held.items() if not b.isfinite().all()]
-            below = [n for n, b in held.items() if n.endswith("running_var") and bool((b < 0).any())]
-            why = "no finite number: a batch has overflowed once" if lost else "below zero"
-            where = f"; {some(lost or below)} of the network is {why}" if lost or below else ""
-            if not subject.batch[0].isfinite().all():
-                where = "; the batch's inputs hold numbers that are not"
-            raise BnbookError(
-                f"the loss of the batch is {float(value.detach())}; expected a finite number{where}"
-            )
+            said = f"the loss of the batch is {float(value.detach())}; expected a finite number"
+            raise BnbookError(said + _not_finite(subject))
         if not value.requires_grad:
             raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
         tried("the gradient of the loss cannot be taken", value.backward)
-        return value.detach().double(), {
-            name: dense(twin.parameters[name].grad) for name in subject.parameters
-        }
+        return value.detach().double(), {n: dense(twin.parameters[n].grad) for n in subject.parameters}
+
+
+def _not_finite(subject: Subject) -> str:
+    """What may have made a loss that is no number."""
+    if not subject.batch[0].isfinite().all():
+        return "; the batch's inputs hold numbers that are not"
+    held = dict(subject.network.named_buffers())
+    lost = [n for n, b in held.items() if not b.isfinite().all()]
+    below = [n for n, b in held.items() if n.endswith("running_var") and bool((b < 0).any())]
+    why = "no finite number: a batch has overflowed once" if lost else "below zero"
+    return f"; {some(lost or below)} of the network is {why}" if lost or below else ""
 
 
 def _loss_of(subject: Subject, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float | None:
     """The loss of outputs and targets that are changed before it sees them; None where it does not take them."""
-    with subject.twin() as twin, torch.no_grad(), warnings.catch_warnings():
+    with suppress(Exception), subject.twin() as twin, warnings.catch_warnings():  # somebody else's code
         warnings.simplefilter("ignore")
-        try:
-            with torch.enable_grad():
-                outputs = twin.outputs().detach()
+        outputs = twin.outputs().detach()
+        with torch.no_grad():
             if len(outputs) == len(twin.targets):
                 return float(twin.loss(*change(outputs, twin.targets)))
-        except Exception:  # somebody else's code
-            return None
     return None
 
 
 def _unregistered(subject: Subject) -> list[str]:
     """Modules that the network reaches, in a list of its own perhaps, and does not register, whose parameters get a gradient."""
     with subject.twin() as twin:
-        inside = {id(each) for each in twin.network.modules()}
-        own = {id(p) for p in twin.network.parameters()}
+        inside = {id(each) for each in (*twin.network.modules(), *twin.network.parameters())}
+        others = [(n, m) for n, m in reach(twin.network) if isinstance(m, nn.Module) and id(m) not in inside]
         leaves = [
-            (name, p)
-            for name, each in reach(twin.network)
-            if isinstance(each, nn.Module) and id(each) not in inside
-            for p in each.parameters()
-            if p.requires_grad and id(p) not in own
+            (n, p) for n, m in others for p in m.parameters() if p.requires_grad and id(p) not in inside
         ]
         if not leaves:
             return []
@@ -443,7 +420,7 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
     if still:
         how, ran = "its own code keeps these layers there, also after model.train()", {}
         with suppress(Exception):
-            subject.run(nn.Module.train, before=lambda n, m, *_: ran.update({n: m.training}), names=still)
+            subject.run(lambda m: m.train(), before=lambda n, m, *_: ran.update({n: m.training}), names=still)
         if any(ran.values()):
             how = "call model.train() for those of training"
         yield (

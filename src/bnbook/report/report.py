@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from html import escape
 from io import StringIO
@@ -116,9 +116,25 @@ class Report:
 
     def figure(self) -> Figure:
         """Four panels: loss and change of the gradient along it, cosine and gradient layer by layer."""
-        from bnbook.report.drawing import draw
+        from matplotlib.figure import Figure
 
-        return draw(self._all())
+        figure = Figure(figsize=(8.0, 5.6), layout="constrained")
+        every = [*figure.subplots(2, 2).flat]
+        for ax, (title, (below, points)) in zip(every, PANELS.items(), strict=True):
+            ax.set(title=title, xlabel=below)
+            ax.spines[["top", "right"]].set_visible(False)
+            for report, (ink, mark) in zip(self._all(), LINES, strict=False):
+                if drawn := points(report):
+                    x, y = (np.asarray(each) for each in drawn)
+                    ax.plot(x, y, color=ink, marker=mark, markersize=4, label=report.name)
+                    if ax is every[0]:
+                        ax.axhline(report.loss, color=ink, linewidth=0.8, linestyle=":")
+        every[2].set_ylim(None, 1.02)
+        if self.gradients:
+            every[3].set_yscale("log")
+        if self.beside:
+            every[0].legend(frameon=False)
+        return figure
 
     def to_html(self) -> str:
         """One page that loads nothing: what to know, the numbers, what was found, and the figure."""
@@ -154,6 +170,29 @@ class Report:
         return (self,) if self.beside is None else (self, self.beside)
 
 
+LINES = ("#0072b2", "o"), ("#d55e00", "s")  # inks apart for every kind of colour vision, and marks
+
+
+def _along(report: Report, values: Callable[[Landscape], Any]) -> tuple | None:
+    scape = report.landscape
+    return scape and ((scape.steps / report.learning_rate).cpu(), values(scape).cpu())
+
+
+def _over(layers: CovariateShift | LayerGradients | None, values: Callable[[Any], Any]) -> tuple | None:
+    return layers and (range(1, len(layers.names) + 1), values(layers))
+
+
+_STEP = "step along the gradient, in learning rates"
+#: Title -> what stands below, and the points of a report: x and y, or None.
+PANELS: dict[str, tuple[str, Callable[[Report], tuple | None]]] = {
+    "loss (dotted: where it stands)": (_STEP, lambda r: _along(r, lambda s: s.loss)),
+    "change of the gradient over its norm": (
+        _STEP,
+        lambda r: _along(r, lambda s: s.gradient_distance / s.start_norm),
+    ),
+    "covariate shift: cosine of G and G′": ("layer", lambda r: _over(r.shift, lambda s: s.cosine.cpu())),
+    "gradient norm of the weights": ("layer", lambda r: _over(r.gradients, lambda g: g.weight)),
+}
 _STYLE = (
     "body,html{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:1rem auto;padding:0 1rem;color-scheme:light}"
     "table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;text-align:left}svg{max-width:100%;height:auto}"
