@@ -168,6 +168,7 @@ class _One:
             value = torch.tensor(subject.loss_at(), dtype=torch.float64)
         same = {n: subject.filled(n, g) for n, g in again.items()}
         repeats = finding.repeats((self.start, gradient), (value, same))
+        del again, same  # each as large as the network
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         size = float(total_norm(list(gradient.values())))
         slope = finding.slope(subject) if repeats and not broken and size else None
