@@ -676,17 +676,21 @@ def _growth(seen: Seen) -> Told:
 
 
 def _bears(seen: Seen, layer: str) -> float:
-    """The largest of a ladder of rates up to which a step of this layer alone does half of what its gradient says."""
+    """The largest of a ladder of rates up to which a step of this layer alone does half of what its gradient says; nan where
+    none does, as at a kink."""
     double, exact, _ = _exact(seen)
     own = [n for each in seen.anatomy.layers if each.name == layer for n in each.parameters]
     slopes = {n: seen.gradient[n].double() for n in own if n in seen.gradient}
-    falls, borne = sum(float(g.square().sum()) for g in slopes.values()), 0.0
-    for rate in (seen.learning_rate * 4.0**k for k in range(-5, 6)):
-        after = double.loss_at((n, seen.subject.parameters[n].double() - rate * g) for n, g in slopes.items())
-        if not exact - after >= rate * falls / 2:
-            break
-        borne = rate
-    return borne
+    falls, at = sum(float(g.square().sum()) for g in slopes.values()), seen.subject.parameters
+
+    def falling(k: int) -> bool:
+        rate = seen.learning_rate * 4.0**k
+        after = double.loss_at((n, at[n].double() - rate * g) for n, g in slopes.items())
+        return exact - after >= rate * falls / 2
+
+    above = next((k for k in range(9) if not falling(k)), 9)
+    borne = next((k for k in range(above - 1, -13, -1) if falling(k)), None)
+    return math.nan if borne is None else seen.learning_rate * 4.0**borne
 
 
 def _decay(seen: Seen) -> Told:

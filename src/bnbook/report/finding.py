@@ -95,7 +95,8 @@ def _slope_at(subject: Subject, at: dict[str, Tensor]) -> tuple[Slope | None, bo
     start, gradient = subject.gradient(at)
     exact = start.dtype == torch.float64
     norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
-    subject.exact = subject.exact or (float(start), norms)
+    if subject.double and subject.exact is None:
+        subject.exact = float(start), norms
     size = sum(norms.values())
     if not 0 < size < inf:
         return None, exact
