@@ -104,9 +104,9 @@ RULES = {
     ),
     "growth": (
         1.2, "batch-norm/gradient-explosion",  # of the gradient a layer, towards the input
-        "gradients grow by {value:.2f} times a layer towards the input, {whole:.3g} times over {count} layers, and a step of "
-        "{first} alone does half of what its gradient says up to a rate of {one:.2g}, one of {last} up to {other:.2g}: layers at "
-        "both ends want different rates",
+        "gradients grow by {value:.2f} times a layer towards the input, {whole:.3g} times over {count} layers, and a step of the "
+        "first alone ({first}) does half of what its gradient says up to a rate of {one:.2g}, one of the last ({last}) up to "
+        "{other:.2g}: layers at both ends want different rates",
     ),
 }  # fmt: skip
 BLIND, FEW_LAYERS = 1e-2, 4
