@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import golden_claims
 import pytest
 
+from bookpress.claims import Claim, empty_row, judge, judging
 from bookpress.claims.kinds import combine
+from bookpress.schema import valid
 
 CASES = golden_claims.cases()
 
@@ -43,3 +46,10 @@ def test_parts_are_combined_as_three_valued_logic_says(how):
     for held in product(rank, repeat=3):
         expected = (min if how == "all" else max)(held, key=rank.get)
         assert combine(held, how) is expected
+
+
+def test_a_row_has_all_its_keys_whether_its_chapter_was_run_or_not_and_each_is_described():
+    claim, given, *_ = CASES[0]
+    one = valid(Claim, claim, "golden claims")
+    row, described = judge(one, given), set(re.findall(r"`(\w+)`", judging.__doc__))
+    assert row.keys() == empty_row(one).keys() <= described and row["tests"][0].keys() <= described
