@@ -19,31 +19,36 @@ from bookpress.pipeline import chapters
 
 
 def run(
-    name: str, made: Mapping[str, dict[str, np.ndarray]] | None = None, **changed: Any
+    name: str, made: Mapping[str, dict[str, np.ndarray]] | None = None, until: str = "", **changed: Any
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the cells of a chapter bind, and what they record; each drawing is made of what was recorded, and thrown
-    away. made: by their norm the arrays of all trainings of a VGG network, which none is trained then; changed: of the
-    parameters."""
+    """What the cells of a chapter bind, and what they record, drawn points too; the drawings themselves are the built
+    site's. made: by their norm the arrays of all trainings of a VGG network, which none is trained then; until: a word
+    of the first cell that is left out, with all behind it; changed: of the parameters."""
     (chapter,) = chapters.select([name])
     names: dict[str, Any] = {"__name__": "__main__"}
     results._session = results.Results()
     torch.set_default_dtype(torch.float32)
-    kept, trained = figures._save, runs.train_all
+    drawn, trained = figures.figure, runs.train_all
 
     def given(arms: Mapping[Any, Any], *others: Any, kept: bool = False) -> dict[Any, dict[str, np.ndarray]]:
         found = {key: made[arm.norm] for key, arm in arms.items() if isinstance(arm, Arm)}
         return found or trained(arms, *others)
 
-    figures._save, runs.train_all = lambda fig, _: plt.close(fig), given if made else trained
+    def points_alone(name: str, _: Any, *, points: Mapping[str, Any] | None = None) -> None:
+        figures._record_points(name, points or {})
+
+    figures.figure, runs.train_all = points_alone, given if made else trained
     try:
         with contextlib.redirect_stdout(io.StringIO()), np.errstate():
             for cell in (cell.source for cell in chapter.notebook.cells if cell.cell_type == "code"):
+                if until and until in cell:
+                    break
                 if "show_verdicts(" not in cell.splitlines()[-1]:
                     exec(compile(cell, name, "exec", dont_inherit=True), names)
                     names |= changed
         return names, {each: results.current()[each] for each in results.current()}
     finally:
-        figures._save, runs.train_all = kept, trained
+        figures.figure, runs.train_all = drawn, trained
         torch.set_default_dtype(torch.float32)  # a page may have set its own
         plt.close("all")
 

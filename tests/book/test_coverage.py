@@ -50,17 +50,6 @@ def test_a_text_has_one_list_and_the_folder_holds_nothing_else(tiny):
         load_coverage()
 
 
-def test_a_text_may_repeat_another_one_of_its_source(tiny):
-    write(tiny, GOOD)
-    other = {"source": {"key": "folklore", "version": "written"}, "sentences": [AGAIN]}
-    write(tiny, other | {"sentences": [AGAIN | {"repeats": "oral: Verse 1"}]}, "tune.yml")
-    assert claims.count_sentences(load_coverage()).repeats == 2
-    for place in ("Verse 1", "oral: Refrain", "sung: Verse 1"):
-        write(tiny, other | {"sentences": [AGAIN | {"repeats": place}]}, "tune.yml")
-        with pytest.raises(BnbookError, match=f"tune.yml: Refrain: it repeats '{place}', which is no place"):
-            load_coverage()
-
-
 def test_a_complete_list_leads_to_every_claim_of_its_source(tiny):
     write(tiny, row(EDGE))
     assert claims.unfinished_sources(load_coverage()) == ["folklore"]

@@ -42,19 +42,6 @@ def read(book, *entries):
     return load_errata()
 
 
-def test_titles_of_the_sources(book):
-    bib = book / "book" / "references.bib"
-    bib.write_text(
-        bib.read_text()
-        + "@article{a2020,\n  title = {On {ReLU}s, again},\n}\n@misc{untitled, year = {1900}}\n"
-    )
-    assert claims.source_titles() == {
-        "folklore": "Sayings",
-        "a2020": "On ReLUs, again",
-        "untitled": "untitled",
-    }
-
-
 def test_check_reports_a_broken_file(ran):
     assert "ok  1 errata" in bnbook("check", "--runs", "--profile", "laptop", root=ran).stdout
     path = ran / "book" / "errata.yml"

@@ -5,7 +5,6 @@ One page holds them all, drawn from the committed results, opened from file://. 
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ import torch
 from conftest import ROOT
 
 from bnbook import explorers as own
-from bnbook.chapters.gradient_explosion import growth, linear_growth, relu_growth, residual_profile
+from bnbook.chapters.gradient_explosion import growth
 from bnbook.explorers import landscape
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
@@ -28,7 +27,6 @@ from bookpress.claims import draws, judging
 from bookpress.claims.kinds import compared, decide, unusable
 from bookpress.claims.recorded import columns
 from bookpress.pipeline import chapter_runs, chapters, explorers, prose
-from bookpress.pipeline.inks import palette
 from bookpress.results import Results
 from bookpress.runs import kinds, store
 
@@ -159,18 +157,6 @@ def test_growth_is_the_packages(page):
         )
 
 
-def test_closed_forms_and_profiles_are_the_packages(page):
-    for name, expected in (("relu", relu_growth), ("linear", linear_growth)):
-        found = page.evaluate("n => [4, 9, 64, 1024].map(m => bnbook.formulas.growth(n, m).through)", name)
-        np.testing.assert_allclose(found, expected(np.array([4, 9, 64, 1024])), **EXACT)
-    one = page.evaluate(
-        "() => bnbook.formulas.residualProfile(bnbook.formulas.byQuadrature('relu', 64), 100)"
-    )
-    np.testing.assert_allclose(one, residual_profile(growth("relu", 64), 100), rtol=1e-11)
-    chain = page.evaluate("() => bnbook.formulas.chainProfile({through: 1.5}, 4)")
-    np.testing.assert_allclose(chain, [1.5**3, 1.5**2, 1.5, 1])
-
-
 @pytest.mark.parametrize("eps", [1e-5, 10.0])
 def test_the_transform_is_the_packages(page, eps):
     x, g, gamma, beta = (
@@ -265,13 +251,6 @@ def test_the_pages_noise_is_that_of_the_paper(page):
         assert abs(centres.mean() - mean) < 4 * centres.std() / 4000**0.5
         assert found.var() == pytest.approx(variance, rel=0.05)
     assert np.abs(m - m.mean(0)).max() < 0.2 and m.mean(0).std() == pytest.approx(0.5 / 3**0.5, rel=0.05)
-
-
-def test_inks_are_those_of_the_figures():
-    """One colour means one thing through the whole book: light, then dark."""
-    css = (ROOT / "book/_static/explorers/explorers.css").read_text(encoding="utf-8")
-    for name in ("none", "batch", "noisy", "noise", "printed", "corrected"):
-        assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == palette()[name]
 
 
 @pytest.mark.parametrize("equations", ["printed", "corrected", "through_batch"])

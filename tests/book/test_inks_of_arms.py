@@ -6,14 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 from bnbook import chapters, plots
-from bnbook.chapters import length_direction
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import LABELS
 from bookpress.pipeline import inks
 
 #: Module of chapters or plots -> the arms that its figures show, in their inks; one that is not named here shows none.
@@ -58,21 +54,3 @@ def test_a_module_takes_the_inks_of_the_arms_that_it_shows_and_no_unnamed_ones(p
     unnamed = {ink for ink in re.findall(r"#[0-9a-f]{6}\b", source.lower()) if not inks.is_grey(ink)}
     assert not unnamed, "an ink without a meaning: PALETTE names each"
     assert not re.search(r'"C\d"|"tab:', source), "an ink by its number"
-
-
-def test_a_method_or_a_reading_never_has_the_ink_of_an_arm() -> None:
-    rows = {key: f"{key}: words" for key in ("batch", "none", "l2", "printed", "corrected")}
-    counts = {f"curve.margins.{key}": np.ones((1, 8)) for key in rows}
-    fig = length_direction.draw_ratios(counts, {"": rows}, (-4, 4))
-    drawn = {to_hex(patch.get_edgecolor()) for patch in fig.axes[0].patches}
-    drawn |= {to_hex(patch.get_facecolor()) for patch in fig.axes[0].patches if patch.get_fill()}
-    plt.close(fig)
-    arms = {COLORS[arm] for arm in LABELS}
-    assert len(drawn) >= len(rows) and not drawn & arms
-    assert not {ink for ink, *_ in length_direction.METHODS.values()} & arms
-
-
-def test_nothing_but_figures_asks_the_palette_for_an_arm() -> None:
-    asked = re.compile(r'PALETTE\["(' + "|".join(LABELS) + r')"\]')
-    package = FOLDERS[0].parent.rglob("*.py")
-    assert not {path.name for path in package if asked.search(path.read_text(encoding="utf-8"))}

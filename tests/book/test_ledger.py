@@ -9,7 +9,6 @@ import json
 import numpy as np
 import pytest
 
-from bookpress import claims
 from bookpress.cli import main
 from bookpress.site import exports as ledger
 
@@ -35,14 +34,6 @@ def test_values_are_those_that_the_interval_is_of(book_rows):
                 assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
 
 
-def test_of_trials_the_unit_is_theirs_whatever_that_of_the_claim(book_rows):
-    units = {test["test"]["kind"]: set() for row in book_rows for test in row["tests"]}
-    for row in book_rows:
-        for test in row["tests"]:
-            units[test["test"]["kind"]].add(test["effect"]["unit"])
-    assert units["inequality"] == {"of trials"} and "times a layer" in units["rate"]
-
-
 def test_json_and_csv_say_the_same(book_rows):
     read = json.loads(ledger.as_json(book_rows))
     assert read == {"schema": ledger.SCHEMA, "claims": book_rows}
@@ -59,10 +50,3 @@ def test_one_chapter_as_data_from_the_command_line(book_rows, capsys):
     assert main(["claims", "theory/minima", "--json"]) == 0
     own = [row for row in book_rows if row["chapter"] == "theory/minima"]
     assert json.loads(capsys.readouterr().out)["claims"] == own
-
-
-def test_a_chapter_without_a_run_has_rows_without_numbers():
-    claim = claims.load_claims()[0]
-    row = claims.empty_row(claim)
-    assert (row["verdict"], row["tests"], row["interval"]) == ("not run", [], None)
-    json.dumps(row, allow_nan=False)

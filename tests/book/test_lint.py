@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import nbformat
-import pytest
 
 from bookpress.pipeline import chapters
 
@@ -50,22 +49,6 @@ def test_a_chapter_uses_names_that_it_has(tmp_path) -> None:
         complaints(tmp_path, **{each.name.replace("/", "-"): each.notebook for each in chapters.discover()})
         == []
     )
-
-
-@pytest.mark.parametrize(
-    ("cells", "fault"),
-    [
-        (["import numpy as np", "print(np.pi)"], None),
-        (["print(np.pi)"], "F821"),  # undefined
-        (["def f():\n    print(x)\n    x = 1"], "F82"),  # local before it is bound
-        (["import os\nfor os in (1, 2):\n    print(os)"], "F402"),  # import shadowed by a loop
-        (["import os\nimport os\nprint(os)"], "F811"),  # bound twice
-    ],
-)
-def test_a_name_that_is_wrong_is_seen(cells, fault, tmp_path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    found = complaints(tmp_path, chapter=notebook)
-    assert (found == []) if fault is None else (f" {fault}" in found[0])
 
 
 def test_the_page_of_public_names_has_names_that_there_are():

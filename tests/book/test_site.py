@@ -167,13 +167,6 @@ def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter
     assert "Numbers on this page: smoke profile" in stamp and made["provenance"]["date"] in stamp
 
 
-def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
-    page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
-    shown = words(built_site / "html" / "scoreboard.html")
-    assert 'title="not tested at this scale (smoke run)"' in page
-    assert "not tested here" in shown and "holds" in shown
-
-
 #: Locked chapters whose trainings are under way, as their pages say.
 UNDER_WAY: set[str] = set()
 

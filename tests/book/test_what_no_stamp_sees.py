@@ -100,9 +100,7 @@ FORMS = {
     "A = 1\nB = A\nA += 1": {"A"},
     "def f():\n    from a import g\n    g = cache(g)\n    return g": {"g"},
     "def f():\n    return globals()['one']()": {"globals"},
-    "import importlib\nx = importlib.import_module('a')": {"import_module"},
     "class A:\n    def __init_subclass__(cls): pass": {"__init_subclass__"},
-    "x = A.__subclasses__()": {"__subclasses__"},
     "if TYPE_CHECKING:\n    pass\nelse:\n    A = 1": {"else"},
     "x = Path(__file__).with_name(f'{kind}.yml').read_text()": {"__file__", "with_name", "read_text"},
     # and these are free
@@ -197,24 +195,18 @@ def test_what_is_done_on_import_is_what_is_known():
 PLANTED = {
     "torch.set_num_threads(4)": {"torch.set_num_threads(4)"},
     "_ = torch.manual_seed(1)": {"torch.manual_seed(1)"},
-    "OLD: dict = np.seterr(all='ignore')": {"np.seterr(all='ignore')"},
-    "ON, OFF = 1, setattr(np, 'max', min)": {"setattr(np, 'max', min)"},
     "ROWS = [vars(np).update(max=min)]": {"vars(np).update(max=min)"},
     "class A:\n    torch.use_deterministic_algorithms(True)": {"torch.use_deterministic_algorithms(True)"},
     "class A:\n    np.max = min": {"np.max"},
-    "if SLOW:\n    np.max = min": {"np.max"},
-    "for np.max in (min,):\n    pass": {"np.max"},
     "del np.max": {"np.max"},
     "with torch.no_grad():\n    run()": {"run()"},
     "def f(x=np.random.seed(0)):\n    return x": {"np.random.seed(0)"},
-    "f = lambda x=random.seed(0): x": {"random.seed(0)"},
     "def f():\n    @hook(np)\n    def g(): pass": {"@hook(np)"},
     "@torch.library.register_fake('a::b')\ndef f(): pass": {
         "@torch.library.register_fake('a::b')",
         "torch.library.register_fake('a::b')",
     },
     "import intel_extension": {"import intel_extension"},
-    "from patches import np": {"import patches.np"},
     # and these are free
     "KINDS, EDGES = set('ab'), np.insert(row, 1, 2)": set(),
     "@dataclass(frozen=True)\nclass A:\n    x: int = field(default=1)": set(),
@@ -222,7 +214,6 @@ PLANTED = {
     "@torch.no_grad()\ndef f():\n    torch.manual_seed(0)\n    np.max = min": set(),
     "@functools.cache\ndef f(x: setattr(np, 'a', 1) = 1): pass": set(),
     'import os\nHERE = os.environ.get(\'A\')\n"""words"""': set(),
-    "if __name__ == '__main__':\n    main()": set(),
 }
 
 

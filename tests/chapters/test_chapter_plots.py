@@ -55,7 +55,7 @@ class Cells:
             self._full(load, full)
             for local, full in every
             for load in self.loads.get(local, [])
-            if not self._only_drawn(load, frozenset())
+            if not self._only_drawn(load)
         }
         found |= {full for local, full in every if local == "*"}
         return {name.removeprefix(f"{self._part(name)}.") for name in found if not _is_stamped(name)}
@@ -68,52 +68,22 @@ class Cells:
             node, name = above, f"{name}.{above.attr}"
         return name
 
-    def _only_drawn(self, load: ast.AST, seen: frozenset[str]) -> bool:
-        """Whether it stands in the first argument of `save_figure` or the second of `figure`, or in what is bound
-        to names (or put into them) that stand nowhere else; in a call of one's own that is thrown away; in a function
-        that stands there."""
-        above: ast.AST | None = load
-        while (above := self.parents.get(above)) is not None:
-            if isinstance(above, ast.FunctionDef):
-                return bool(self.loads.get(above.name)) and self._name_only_drawn(above.name, seen)
-        node = load
-        while not isinstance(node, ast.stmt):
-            above = self.parents[node]
+    def _only_drawn(self, load: ast.AST) -> bool:
+        """Whether it stands in the first argument of `save_figure` or the second of `figure`, or in a function or in
+        what is bound to a name that stands nowhere else."""
+        node, inside = load, load
+        while (inside := self.parents.get(inside)) is not None and not isinstance(inside, ast.FunctionDef):
+            pass
+        while (above := self.parents.get(node)) is not None:
             if isinstance(above, ast.Call) and (place := DRAWN.get(getattr(above.func, "id", ""), -1)) >= 0:
                 return above.args[place : place + 1] == [node]
+            if isinstance(above, ast.FunctionDef):
+                return bool(own := self.loads.get(above.name)) and all(map(self._only_drawn, own))
+            if isinstance(above, ast.Assign) and inside is None:
+                own = self.loads.get(getattr(above.targets[0], "id", ""), [])
+                return len(above.targets) == len(own) == 1 and self._only_drawn(own[0])
             node = above
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            root = node.value.func
-            while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-                root = root.func if isinstance(root, ast.Call) else root.value
-            return root is load and bool(seen)  # a method of the figure itself
-        if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            return False
-        targets = self._bound(node, load)
-        return bool(targets) and all(self._name_only_drawn(name, seen) for name in targets)
-
-    def _bound(self, node: ast.stmt, load: ast.AST) -> list[str]:
-        """The names that an assignment hands this value to; where they are unpacked alike, its own alone."""
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        found: list[ast.AST] = []
-        for target in targets:
-            parts = getattr(target, "elts", None)
-            values = getattr(node.value, "elts", None)
-            if parts and values and len(parts) == len(values):
-                found += [part for part, value in zip(parts, values) if load in ast.walk(value)]
-            else:
-                found += parts or [target]
-        roots = []
-        for each in found:
-            while isinstance(each, ast.Subscript | ast.Attribute | ast.Starred):
-                each = each.value
-            roots.append(getattr(each, "id", ""))
-        return [] if "" in roots else roots
-
-    def _name_only_drawn(self, name: str, seen: frozenset[str]) -> bool:
-        if name in seen:
-            return True
-        return all(self._only_drawn(load, seen | {name}) for load in self.loads.get(name, []))
+        return False
 
 
 def _is_stamped(full: str) -> bool:
@@ -177,35 +147,20 @@ def _draws(place: stamp.Place) -> bool:
 
 
 PLANTED = {
-    "run(exercises.ROWS)": set(),
     "run(exercises.CLASSES, exercises.trials(x))": set(),
     "run(exercises.answers(x))": {"exercises.answers"},
+    "run(exercises)": {"exercises"},
     "save_figure(exercises.answers(x), 'rates')": set(),
     "figure('rates', exercises.answers)": set(),
-    "run(exercises)": {"exercises"},
-    "from bnbook.chapters.exercises import CLASSES, ROWS\nrun(CLASSES, ROWS)": set(),
-    "save_figure(plots.rates(x), 'rates', curves)": set(),
-    "fig = plots.rates(x)\nfig.axes[0].set(ylim=(0, 1))\nsave_figure(fig, 'rates', curves)": set(),
-    "words = dict(levels=printed.RATE)\nsave_figure(panels(points, **words), 'rates', points)": set(),
-    "levels = {}\nlevels['a'] |= printed.RATE\nsave_figure(panels(levels), 'rates')": set(),
-    "x, titles = measured, {rate: printed.RATE for rate in rates}\n"
-    "record('x', x)\nsave_figure(panels(titles), 'rates')": set(),
-    "steps = plots.drawn_steps(9)\nrecord('x', loss[steps])": {"x.drawn_steps"},
-    "x, steps = 1, plots.drawn_steps(9)\nrecord('x', loss[steps])": {"x.drawn_steps"},
-    "for norm in plots.ARMS:\n    pass": {"x.ARMS"},
+    "def late(results):\n    return plots.rates(results)\n\nfigure('rates', late)": set(),
+    "drawn = plots.rates(x)\nsave_figure(drawn, 'rates')": set(),
     "save_figure(plots.rates(x), 'rates', plots.curves(x))": {"x.curves"},
     "curves = plots.strips(x)\nsave_figure(plots.rates(curves), 'rates', curves)": {"x.strips"},
+    "steps = plots.drawn_steps(9)\nrecord('x', loss[steps])": {"x.drawn_steps"},
     "def measured():\n    return plots.ARMS": {"x.ARMS"},
-    "record('x', plots.LINES['a'])": {"x.LINES"},
-    "if width == printed.SIZE:\n    run()": {"printed.SIZE"},
-    "other = plots\nrun(other.ARMS)": {"x"},
-    "plots.change(settings)": {"x.change"},
-    "settings.norms = plots.ARMS\nrun(settings)": {"x.ARMS"},
     "run(norms := plots.ARMS)": {"x.ARMS"},
-    "run(*(f(plots.ARMS) for f in (lambda arms: arms,)))": {"x.ARMS"},
     "import bnbook.plots.axes\nrun(bnbook.plots.axes.power(3))": {"axes.power"},
     "from bnbook.plots.lp import *\nrun(NORMS)": {"lp.*"},
-    "def late():\n    from bnbook.plots.lp import NORMS as norms\n    run(norms)": {"lp.NORMS"},
 }
 
 

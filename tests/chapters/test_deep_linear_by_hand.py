@@ -9,7 +9,6 @@ import page_cells
 import pytest
 from made_up_runs import middle
 
-from bnbook.chapters import deep_linear
 from bnbook.chapters.deep_linear import Trained
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as of
@@ -154,16 +153,3 @@ def test_two_arms_over_all_steps_the_first_tenth_and_the_second_half():
                 middles = [middle(each[name], low, high, False, PROBES) for each in (one, other)]
                 ratio = middles[0] / middles[1]
                 assert found[f"{name}_ratio_{part}"][s] == pytest.approx(ratio), f"{name} {part}"
-
-
-def test_lines_of_what_the_probes_saw(run):
-    arms = {f"lr1e_02.{norm}": Trained(ARM, run) for norm in ("none", "batch")}
-    seen, layers = deep_linear.seen(arms, [0.01]), deep_linear.by_layer(arms, [0.01])
-    one, two = (looked(run, s)["smoothness"] for s in range(SEEDS))
-    quarters = [np.minimum(one, two) + part * abs(one - two) for part in (0.25, 0.5, 0.75)]
-    np.testing.assert_allclose(seen["smoothness.lr1e_02.none"][0], quarters)
-    for k in range(4):
-        low, high = sorted(middle(run["shift_cosine"][s, :, k], 0, 99, False, PROBES) for s in range(SEEDS))
-        assert layers["layer.lr1e_02.batch"][0, :, k].tolist() == pytest.approx(
-            [low + part * (high - low) for part in (0.25, 0.5, 0.75)]
-        )

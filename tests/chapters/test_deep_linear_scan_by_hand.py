@@ -8,7 +8,6 @@ import numpy as np
 import page_cells
 import pytest
 
-from bnbook.chapters import deep_linear
 from bnbook.chapters.deep_linear import Trained
 from bnbook.deep_linear import LinearArm
 
@@ -72,55 +71,3 @@ def test_the_scan_is_of_the_first_seeds_alone(runs):
     found = of_scan(runs, 1)
     assert found["best_rate.none"].tolist() == [1e-5] and found["final_loss.best.none"].tolist() == [0.3]
     assert found["plateau_near_all"] == pytest.approx(2 / 6)
-
-
-def test_lines_over_the_rates(runs):
-    found = {
-        f"final_loss.{name}": np.nan_to_num(each.run["loss"][:, -1] / 10, nan=1)
-        for name, each in runs.items()
-    }
-    found |= {f"diverged.{name}": np.isnan(each.run["loss"][:, -1]) * 1.0 for name, each in runs.items()}
-    lines = deep_linear.rate_points(found, {"none": RATES, "l2": RATES[:1]})
-    np.testing.assert_allclose(lines["loss.none"][0, 1], np.sqrt([0.72, 0.196, 0.3]))
-    assert lines["diverged.none"].tolist() == [[0, 0, 0.5]] and lines["loss.l2"].shape == (1, 3, 1)
-    plateau = page_cells.functions("santurkar/deep-linear")["plateau"]
-    places = deep_linear.plateau_points(deep_linear.of_each(plateau, runs), runs, RATES, 2)
-    assert places["rank.none"].tolist()[0] == [0, 1, 1] and np.isnan(places["rank.none"][1, 2])
-    assert places["near.none"].tolist() == [[0, 1, 0], [0, 0, 0]]
-    np.testing.assert_allclose(places["left.batch"], [[0.5, 1, 0.1]] * 2)
-
-
-def test_effects_are_left_out_where_most_of_those_with_it_diverged():
-    found = {
-        f"{name}.{tag}.{norm}": np.full(2, 1.0)
-        for name in deep_linear.EFFECTS
-        for tag in TAGS
-        for norm in LEFT
-    }
-    found |= {f"diverged.{tag}.{norm}": np.zeros(2) for tag in TAGS for norm in LEFT}
-    found["loss_range.lr1e_07.none"] = np.array([2.0, 8.0])  # ratios of 2 and 8: 4, and T ln 2 to either side
-    found["diverged.lr1e_06.batch"], found["diverged.lr1e_05.batch"] = np.ones(2), np.array([0.0, 1.0])
-    found["diverged.lr1e_05.none"], found["smoothness.lr1e_05.batch"] = np.ones(2), np.array([1.0, 0.0])
-    points = deep_linear.effect_points(found, RATES)
-    wide = math.exp(12.706205 * math.log(2))
-    np.testing.assert_allclose(points["loss_range"][0, :, 0], [4 / wide, 4, 4 * wide], rtol=1e-5)
-    assert np.isnan(points["loss_range"][0, :, 1]).all() and points["loss_range"][0, 1, 2] == 1
-    assert np.isnan(points["smoothness"][0, :, 2]).all() and points["hollow"].tolist() == [[0, 0, 1]]
-    assert set(points) == {"hollow", "final_loss", "loss_range", "gradient_change", "smoothness"}
-
-
-def test_what_a_depth_makes_is_a_geometric_mean_and_two_medians():
-    found = {}
-    for norm in ("none", "batch"):
-        for end, values in (
-            ("", [0.1, 0.4, 0.2]),
-            (".depth2", [0.1, 0.1, 0.1]),
-            (".depth9", [0.5, 0.5, 4.0]),
-        ):
-            found |= {
-                f"{name}.lr1e_06.{norm}{end}": np.array(values) for name in ("final_loss", "cosine", "edge")
-            }
-    points = deep_linear.depth_points(found, [1e-6], [2, 5, 9], 5)
-    np.testing.assert_allclose(points["final_loss.lr1e_06.none"], [[0.1, 0.2, 1.0]])
-    for name in ("cosine", "edge"):
-        assert points[f"{name}.lr1e_06.batch"].tolist() == [[0.1, 0.2, 0.5]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import matplotlib.pyplot as plt
 import mpmath
 import numpy as np
 import page_cells
@@ -13,8 +12,7 @@ import pytest
 import torch
 from scipy import integrate
 
-from bnbook.chapters import gradient_explosion
-from bnbook.chapters.gradient_explosion import KINK, STEEPNESS, growth, relu_growth, residual_profile, zigzag
+from bnbook.chapters.gradient_explosion import KINK, STEEPNESS, growth, relu_growth, zigzag
 from bnbook.meanfield import FullyConnected, solve
 
 SIZES = (4, 5, 6, 8, 16, 64, 1024)
@@ -128,23 +126,6 @@ def test_the_zigzag_explodes_more_in_larger_batches():
         (squared_slope * (1 - (1 + u**2) / 64)).mean().item()
     )  # pairs left out, and a variance of almost 1
     assert fine == pytest.approx(64 / 61 * leading, rel=0.05)
-
-
-def test_limits_and_profiles_that_are_drawn():
-    """Of rates π/(π - 1) and its root; of layers the theory for batches of 64, set to agree in the third of five."""
-    names, at = gradient_explosion.NONLINEARITIES, np.array([[8.0, 64.0]])
-    found = {f"growth2.{name}.m{m}": np.full(2, 1.5) for name in names for m in (8, 64)}
-    found |= {f"curve.rates.{name}": np.ones((1, 2)) for name in names} | {"curve.rates.batch_sizes": at}
-    (ax,) = gradient_explosion.rates(found).axes
-    heights = [line.get_ydata()[0] for line in ax.lines if list(line.get_xdata()) == [0, 1]]
-    assert heights == pytest.approx([math.pi / (math.pi - 1), math.sqrt(math.pi / (math.pi - 1))])
-    norms = {f"curve.layers.{kind}": np.full((2, 5), 7.0) for kind in ("batch", "residual", "none")}
-    lines = {line.get_label(): line.get_ydata() for line in gradient_explosion.layers(norms).axes[0].lines}
-    one, skip = (values for label, values in lines.items() if "theory" in label)
-    growth_64, profile = growth("relu", 64), residual_profile(growth("relu", 64), 5)
-    assert one == pytest.approx(7 * growth_64.through ** (np.arange(2, -3, -1) / 2))
-    assert skip == pytest.approx(7 * np.sqrt(profile[1:] / profile[2]))
-    plt.close("all")
 
 
 def test_the_page_draws_a_layer_at_random_and_finds_its_rate():

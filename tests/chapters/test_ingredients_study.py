@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from bnbook.chapters import ingredients
-from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, split, terms, usable
+from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, terms, usable
 from bnbook.chapters.shared import Rows
 from bnbook.curves import rank_correlation
 from bnbook.data import load
@@ -253,14 +253,6 @@ def test_softmax_regression_starts_at_guessing_and_has_no_hidden_layer():
     assert cross_entropy(model(INPUTS)[None], LABELS[None]).item() == pytest.approx(np.log(10), rel=1e-6)
     assert sum(p.numel() for p in model.parameters()) == 490
     assert trained(of(REGRESSION, probes=0), 3)["late"].shape == (3,)
-
-
-def test_the_split_has_each_arm_once_and_both_kinds_in_both_lists():
-    one, other = split(ARMS)
-    assert sorted(one + other) == sorted(ARMS) and len(one) == len(other) == 24
-    for chosen in (one, other):
-        assert sum(not ingredients.meets(arm) for arm in chosen) == 5
-    assert ingredients.meets("rms_centre_last") and not ingredients.meets("rms_last")
 
 
 def test_layers_that_centre_are_counted():

@@ -22,7 +22,7 @@ from made_up_runs import (
 )
 from page_cells import functions
 
-from bnbook.chapters import scale, vgg
+from bnbook.chapters import vgg
 from bnbook.models.vgg import HIDDEN
 from bnbook.probes.places import PLACES
 
@@ -96,13 +96,6 @@ def test_of_the_fully_connected_layers_each_step_counts_alike():
         assert [each[seed] for each in found] == pytest.approx(expected)
 
 
-def test_logarithms_are_of_moves_between_batches_and_of_what_a_layer_receives_between_checkpoints(found):
-    """The moments themselves: test_vgg_by_hand.py."""
-    logged = {f"batch_{moment}_{place}_log" for moment in ("mean", "variance") for place in PLACES}
-    logged |= {f"checkpoint_{moment}_next_input_log" for moment in ("mean", "variance")}
-    assert {name for name in found if name.startswith(vgg.MOVES) and name.endswith("_log")} == logged
-
-
 def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found):
     received = PLACES.index("next_input")
     for seed in range(SEEDS):
@@ -110,12 +103,6 @@ def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found)
             for m, moment in enumerate(("mean", "variance")):
                 each = np.array([probe[row, received, m] for probe in made["update_change"][seed]])
                 assert found[f"update_{moment}_{word}"][seed] == pytest.approx(middle(each, 0, 400))
-
-
-def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(found):
-    for norm, names in scale.ASKED.items():
-        assert set(scale.asked(found, norm)) == set(names)
-    assert {name for name in found if name not in scale.asked(found, "none")} == set(scale.UNASKED)
 
 
 def slope_by_hand(made, seed, probe, k):
@@ -149,24 +136,6 @@ def test_a_gradient_that_is_spent_gives_one_over_the_distance_whatever_the_netwo
     np.testing.assert_allclose(found["shortest_share"], 1.0)
 
 
-def test_a_slope_that_overflows_is_infinite_and_of_a_diverged_training_it_is_no_number():
-    made = run()
-    made["landscape_distance"][0, :, -1] = NAN
-    made["start_loss"][1] = NAN
-    found = PAGE.along_gradient(made, arm())["slope"]
-    assert np.isinf(found[0, :, -1]).all() and np.isfinite(found[0, :, :-1]).all()
-    made["landscape_distance"][1] = NAN
-    assert np.isnan(PAGE.along_gradient(made, arm())["slope"][1]).all()
-
-
-def test_the_path_has_thirty_parts_of_nearly_equal_length(made, found):
-    """Of 400 steps the first ten parts have fourteen, the other twenty thirteen."""
-    edges = [14 * k for k in range(11)] + [140 + 13 * k for k in range(1, 21)]
-    for seed in range(SEEDS):
-        expected = [made["accuracy"][seed, a:b].mean() for a, b in zip(edges, edges[1:], strict=False)]
-        np.testing.assert_allclose(found["accuracy_path"][seed], expected)
-
-
 def test_who_overtakes_is_ahead_from_there_to_the_end():
     """Four parts of a training of 400 steps: ahead from the third on, never, always, and ahead but not to the end."""
     other = np.zeros((4, 4))
@@ -194,18 +163,6 @@ def test_the_end_is_the_last_tenth_and_the_gain_that_over_the_tenth_before():
     assert found["training_speed"] == pytest.approx((1.6 + 3.0) / 20)
     few = learning(5, accuracy=np.array([[0.1, 0.2, 0.3, 0.4, 0.8]]))  # a tenth is one step at least
     assert few["end_accuracy"] == pytest.approx(0.8) and few["last_tenth_gain"] == pytest.approx(0.4)
-
-
-def test_a_training_has_to_start_within_300_steps():
-    """By the mean of the last 50 of the first 300 steps, 2 % below ln 10 = 2.3026, that is below 2.2565."""
-    loss = np.full((1, 400), 2.4)
-    loss[0, 292:] = 1.5  # 8 of 50 steps: mean 2.256, just below
-    assert learning(loss=loss)["not_started"] == 0
-    loss[0, 292] = 2.4  # 7 of 50: 2.274
-    assert learning(loss=loss)["not_started"] == 1
-    assert learning(loss=np.where(np.arange(400) < 300, 2.4, 0.0)[None])["not_started"] == 1
-    late = np.where((np.arange(400) < 250) | (np.arange(400) >= 300), 1.0, 2.4)[None]
-    assert learning(loss=late)["not_started"] == 1
 
 
 def test_how_far_a_training_has_come_is_the_lowest_mean_of_50_losses():

@@ -67,13 +67,6 @@ def test_gradient_descents_step_by_step():
     assert length_direction.momentum_for(4.0) == pytest.approx(1 / 3)
 
 
-def test_principal_components():
-    images, labels = np.array([[0.0, 0], [2, 0], [9, 9], [0, 8], [2, 8]]), np.array([3, 3, 5, 4, 4])
-    x, y = halfspaces.principal(images, labels, (4, 3), 2)
-    assert y.tolist() == [1, 1, -1, -1]  # the first of the classes is -1
-    assert np.abs(x) == pytest.approx(np.array([[4.0, 1]] * 4)) and x.sum(0) == pytest.approx([0, 0])
-
-
 PENCIL = least_squares.make_pencil(
     np.diag([3.0, 2, 0]), np.diag([1.0, 2, 4])
 )  # pair 3, 1, 0; B 3, 2, 0; A 1, 2, 4
@@ -114,26 +107,6 @@ def test_margins_of_the_linear_bound():
     assert steps_to(np.array([1.0, math.nan, 0.1]), 0.5) == 2
     counts = tally([np.array([1.0, 1.01, 0.0, np.inf]), np.array([1e-1, 10.0, 1e9])], (-1, 1))
     assert counts.tolist() == [[1, 0, 0, 1, 1, 0, 0, 1], [1, 0, 0, 0, 0, 0, 0, 2]]  # 1 counts below
-
-
-def test_decay_rate_between_two_levels():
-    excess = np.exp(-0.3 * np.arange(40.0))
-    excess[:5] = 7.0
-    assert length_direction.decay_rate(excess, 1e-1, 1e-4) == pytest.approx(-0.3)
-    assert math.isnan(length_direction.decay_rate(excess[:10], 1e-1, 1e-4))
-
-
-def test_largest_difference_of_both_sides():
-    def both_sides(x, y, w, gamma):
-        assert abs(x.mean(axis=0)).max() < 1e-9 * abs(x).max()
-        yield "same", x, x
-        yield "double", np.ones(2), 2 * np.ones(2)
-        yield "sized", gamma, gamma + 1, 4.0
-        yield "sized", gamma, gamma - 2, 4.0
-
-    found = least_squares.worst_differences(both_sides, 3, 5)
-    assert found == pytest.approx({"same": 0.0, "double": 1 / 3, "sized": 1 / 2})
-    assert least_squares.not_convex(0, 10, "corrected") == 0 < least_squares.not_convex(0, 10, "printed")
 
 
 NETWORK = TanhNetwork(PROBLEM, np.array([-0.5, 2.0]), LOSSES["huber"])

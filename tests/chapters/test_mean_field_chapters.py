@@ -21,7 +21,7 @@ from bnbook.chapters.mean_field import (
     see_population,
     solve_for,
 )
-from bnbook.chapters.order_parameters import independent_directions, operations
+from bnbook.chapters.order_parameters import independent_directions
 from bnbook.chapters.reach import outcome_model, outside_the_bounds
 from bnbook.data import load
 from bnbook.errors import BnbookError
@@ -112,18 +112,6 @@ def test_root_mean_square_and_directions():
     assert independent_directions(torch.stack([one, 2 * one], 1)) == pytest.approx(1)
     # A unit normal and its own double, of variance 5, beside one of its own of variance 5: two.
     assert independent_directions(torch.stack([one, 2 * one, other], 1)) == pytest.approx(2)
-
-
-def test_operations_by_hand():
-    """Of each of ten seeds eight measurements at width 2 and four layers, and so on; of each of thirty two
-    narrow networks; each 4 m (weights)."""
-
-    def weights(hidden, depth):
-        return 5 * hidden + hidden**2 * (depth - 2) + hidden * 10
-
-    each = 8 * weights(2, 4) * 3 + weights(2, 4) * (9 + 6 + 7) + 2 * weights(6, 5) * 3
-    narrow = 2 * (weights(3, 4) + weights(4, 4)) * 3
-    assert operations(5, 10, 2, 3, [3, 4], 30, [6, 7], 9, 5, 6) == 4 * (10 * each + 30 * narrow)
 
 
 # ---- The largest eigenvalue ------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_corrected_bounds_are_not_violated_and_printed_ones_are(page):
 
 def test_the_noise_is_as_large_and_moves_a_unit_as_far_as_its_uniforms_and_its_blurs_say():
     """By sums over even grids of μ and σ in place of formulas and of random draws."""
-    recorded = ran("santurkar/noisy-batch-norm")[1]
+    recorded = ran("santurkar/noisy-batch-norm", until="train_all(arms")[1]
     u = (np.arange(40) + 0.5) / 40
     mu, sigma = u - 0.5, 1 + 0.25 * u
     blur = 0.1**2 / 3  # of the shift, uniform over 0.2; that of the factor is Gaussian of 0.1

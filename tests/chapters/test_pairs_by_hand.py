@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from made_up_runs import CLASSES, PROBES, SEEDS, STEPS, arm, between, curves, levels, middle, run
+from made_up_runs import CLASSES, SEEDS, STEPS, arm, between, curves, levels, middle, run
 from page_cells import functions
-
-from bnbook.chapters.vgg import at_equal_loss, come_to
 
 INF, PAGE = math.inf, functions("santurkar/scale", classes=CLASSES)
 
@@ -55,13 +53,3 @@ def test_the_middle_of_nine_losses_is_where_two_arms_are_compared(made, found):
             assert found[f"equal_loss_{name}"][seed] == pytest.approx(sorted(apart)[4]), name
     compared = {name.removeprefix("equal_loss_") for name in found if name.startswith("equal_loss_")}
     assert compared == set(names)
-
-
-def test_where_two_arms_have_come_equally_far(made):
-    come = [come_to(each["loss"]) for each in made]
-    seen = [np.array([curves(each, seed)["shift"] for seed in range(SEEDS)]) for each in made]
-    values = at_equal_loss(seen, come, np.array(PROBES), CLASSES)
-    for k in range(2):
-        for seed in range(SEEDS):
-            expected = [between(seen[k][seed], step) for step in levels(made, seed)[k]]
-            np.testing.assert_allclose(values[k][seed], expected)

@@ -5,23 +5,13 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.lines import Line2D
 
 from bnbook.chapters import landscape
-from bnbook.figures import COLORS, drawn, finish, use_style
-from bnbook.plots.axes import name_few_decades, thin_numbers
-from bnbook.plots.layout import (
-    LEAST,
-    PHONE_COLUMN,
-    WIDTH,
-    cells,
-    last_of_columns,
-    letters,
-    on_a_phone,
-    subplots,
-)
-from bnbook.plots.names import clear_legends, mark, marks, name_lines
-from bnbook.plots.panels import Panel, compare, fans, shares
+from bnbook.figures import drawn, finish, use_style
+from bnbook.plots.axes import name_few_decades
+from bnbook.plots.layout import WIDTH, on_a_phone, subplots
+from bnbook.plots.names import name_lines
+from bnbook.plots.panels import Panel, compare, shares
 from bookpress.results import Results
 
 X, LONG = np.linspace(0, 1, 60), np.linspace(0, 10, 50)
@@ -82,59 +72,6 @@ def test_seeds_become_a_line_with_its_band(by, middle, low):
     assert bands == ([] if low is None else [pytest.approx(low)])
 
 
-def test_an_arm_may_have_all_of_its_own():
-    arms = {
-        "law": dict(x=[0, 1], y=np.array([2.0, 4.0]), times=10, color="batch", look="s--"),
-        "seeds": dict(y="found", by="seeds", label="each", look=":"),
-        "dots": dict(y="found", by="dots", look="o", label="both"),
-    }
-    found = {"found": np.array([[1.0, 2.0], [3.0, 4.0]])}
-    panel = Panel(arms=arms, ticks={1: "one"}, ylim=(0, 50), xlabel="x", also=lambda ax: ax.set_xlim(0, 9))
-    (ax,) = compare(found, [panel], figsize=(4, 3), legend="below").axes
-    law, *seeds, dots = ax.lines
-    assert law.get_ydata().tolist() == [20, 40] and law.get_color() == COLORS["batch"]
-    assert (law.get_marker(), law.get_linestyle()) == ("s", "--") and len(seeds) == 2
-    assert dots.get_ydata().tolist() == [1, 2, 3, 4] and dots.get_xdata().tolist() == [1, 2, 1, 2]
-    assert ax.get_xlim() == (0, 9) and ax.get_ylim() == (0, 50)
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["one"]
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["each", "both"]
-
-
-def test_names_of_axes_stand_once_and_a_word_that_no_panel_knows_is_refused():
-    grid = [[Panel(curve="a.{}"), Panel(curve="b.{}")] for _ in range(2)]
-    fig = compare(CURVES, grid, figsize=(6, 5), xlabel="step", ylabel="loss", sharex=True)
-    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes] == [
-        ("", "loss"),
-        ("", ""),
-        ("step", "loss"),
-        ("step", ""),
-    ]
-    with pytest.raises(TypeError):
-        compare(CURVES, grid, figsize=(6, 5), label="?")
-
-
-def test_a_fan_a_column():
-    values = np.tile(np.arange(7.0), (1, 5, 2, 1))
-    fig = fans({"none": values, "batch": values}, range(5), ["one", "two"])
-    assert len(fig.axes) == 4 and all(len(ax.collections) == 3 for ax in fig.axes)
-    assert (fig.axes[0].lines[0].get_ydata() == 3).all(), "the median is the line"
-
-
-def test_shares_stand_beside_each_other_and_are_counted():
-    _, ax = plt.subplots()
-    events = {
-        ("0.1", "none"): np.array([1, 1, 0, 1]),
-        ("0.1", "batch"): np.zeros(4),
-        ("1", "none"): np.ones(4),
-    }
-    shares(ax, events, ["0.1", "1"], "failed")
-    assert [text.get_text() for text in ax.texts] == ["3", "0", "4"]
-    assert [line.get_ydata()[0] for line in ax.lines if len(line.get_ydata()) == 1][0] == 75
-    places = [float(bars.lines[0].get_xdata()[0]) for bars in ax.containers]
-    assert places == [-0.09, 0.09, 1.0], "one that is alone stands over its name"
-    assert len(ax.get_legend_handles_labels()[1]) == 2
-
-
 def test_a_share_stands_in_its_exact_interval():
     _, ax = plt.subplots()
     shares(ax, {("x", "batch"): np.array([1.0, 0.0, 0.0, 0.0])}, ["x"], "started")
@@ -144,46 +81,6 @@ def test_a_share_stands_in_its_exact_interval():
 
 
 # ---- legends, numbers on axes, marks on the frame ----
-
-
-def legend_box(ax: plt.Axes):
-    ax.figure.draw_without_rendering()
-    return ax.get_legend().get_window_extent()
-
-
-@pytest.mark.parametrize("kind", ["line", "bars", "histogram"])
-def test_a_legend_moves_to_the_corner_where_nothing_is_drawn(kind):
-    _, ax = plt.subplots(figsize=(6, 3))
-    if kind == "line":
-        ax.plot(X, X**0.2, label="a line")
-        ax.plot(X, 0 * X + 1)
-    elif kind == "bars":
-        ax.bar([1, 2, 3], [1, 4, 9], label="bars")
-    else:
-        ax.hist(X**0.5, histtype="step", label="a histogram")
-    ax.legend(loc="upper right")
-    clear_legends(ax.figure)
-    box = legend_box(ax)
-    lower = kind == "line"
-    assert ax.bbox.x0 < box.x0 < box.x1 < ax.bbox.x1 and ax.bbox.y0 < box.y0 < box.y1 < ax.bbox.y1
-    assert (box.y1 < ax.bbox.y0 + 0.5 * ax.bbox.height) == lower
-    assert (box.x1 < ax.bbox.x0 + 0.5 * ax.bbox.width) == (not lower)
-
-
-@pytest.mark.parametrize("kind", ["clear", "framed", "outside", "pale ground"])
-def test_a_legend_that_hides_nothing_stays(kind):
-    _, ax = plt.subplots(figsize=(6, 3))
-    ax.plot(X, 0.1 * X if kind in ("clear", "pale ground") else 0 * X + 1, label="a line")
-    ax.set_ylim(0, 1.05)
-    if kind == "pale ground":
-        ax.axvspan(0.5, 0.9, alpha=0.1)
-    place = (
-        {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)} if kind == "outside" else {"loc": "upper right"}
-    )
-    ax.legend(**place, frameon=kind == "framed")
-    before = legend_box(ax).extents
-    clear_legends(ax.figure)
-    assert legend_box(ax).extents == pytest.approx(before)
 
 
 @pytest.mark.parametrize(
@@ -199,25 +96,6 @@ def test_a_short_logarithmic_axis_shows_three_numbers_or_more_and_they_do_not_cr
     assert len(shown) >= 3 and all(label.get_text() for label in shown)
     assert all(top < bottom for (_, top), (bottom, _) in zip(boxes, boxes[1:]))
     assert not any(tick.label1.get_text() for tick in ax.yaxis.get_minor_ticks())
-
-
-@pytest.mark.parametrize(("count", "shown"), [(1, 7), (4, 4)])
-def test_numbers_that_meet_are_thinned_and_the_axis_stays(count, shown):
-    rates = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
-    fig, axes = plt.subplots(1, count, figsize=(7.8, 3), squeeze=False)
-    for ax in axes.flat:
-        ax.plot(rates, rates)
-        ax.set(xscale="log", xlim=(0.0008, 1.2))
-        ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
-        ax.minorticks_off()
-    fig.draw_without_rendering()
-    for ax in axes.flat:
-        thin_numbers(ax)
-        words = [label.get_text() for label in ax.get_xticklabels()]
-        assert words == ["0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"][:: 1 if shown == 7 else 2]
-        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
-        assert not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
-        assert ax.get_xlim() == (0.0008, 1.2)
 
 
 # ---- names beside lines: next to their own, clear of all else, or else the legend stays ----
@@ -282,59 +160,7 @@ def test_a_legend_of_several_panels_becomes_names_in_one(figure):
     assert fig.axes[0].get_position().height > before, "the legend's room goes to the panels"
 
 
-def test_a_legend_of_several_panels_stays_where_dashes_tell_its_lines_apart(figure):
-    fig = figure(np.sin(LONG), np.sin(LONG) + 2, panels=2)
-    for ax in fig.axes:
-        ax.lines[1].set(color="C0", linestyle="--")
-    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside lower center")
-    name_lines(fig)
-    assert fig.legends and not any(ax.texts for ax in fig.axes)
-    (ax,) = (alone := figure(np.sin(LONG), np.sin(LONG) + 2)).axes
-    ax.lines[1].set(color="C0", linestyle="--")
-    ax.legend()
-    name_lines(alone)
-    assert set(boxes(alone)) == {"line 0", "line 1"}, "in one panel the names stand beside their lines"
-
-
 # ---- marks: beside their line, in no legend, and only where the axes reach ----
-
-
-@pytest.fixture
-def axes():
-    fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
-    for ax in axes:
-        ax.plot([0, 10], [0, 1], label="a line")
-        ax.legend()
-    return axes
-
-
-def words(ax):
-    return [text.get_text().replace("\n", " ") for text in ax.texts]
-
-
-def test_a_mark_is_named_and_in_no_legend(axes):
-    marks(axes[0], x={"paper: 3": 3.0}, y={"guessing": 0.5})
-    name_lines(axes[0].figure)
-    assert words(axes[0]) == ["a line", "paper: 3", "guessing"] and words(axes[1]) == ["a line"]
-    assert {text.get_color() for text in axes[0].texts[1:]} == {COLORS["printed"]}
-
-
-def crowded(axes, *marked):
-    for ax in axes:
-        ax.plot(np.linspace(0, 10, 400), np.tile([0.0, 1.0], 200))
-        for words_, height in marked:
-            mark(ax, words_, y=height)
-        ax.set_ylim(0, 1)
-    name_lines(axes[0].figure)
-
-
-def test_a_mark_without_room_is_named_in_a_legend_once_and_beyond_the_axes_not(axes):
-    for ax in axes:
-        ax.get_legend().remove()
-    crowded(axes, ("crowded", 0.5), ("far away", 7.0))
-    named = [text.get_text() for ax in axes if ax.get_legend() for text in ax.get_legend().get_texts()]
-    assert named == ["crowded"]
-    assert not {"crowded", "far away"} & set(words(axes[0]) + words(axes[1]))
 
 
 def test_where_two_curves_cross_last():
@@ -403,74 +229,3 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     if rows > 1:
         assert axes[1, 0].get_ylim() != (0, 5), "no scale that a page does not share"
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
-
-
-def test_each_block_has_the_numbers_and_the_name_of_its_rows():
-    def fill(axes):
-        for ax, words in zip(axes[:, 0], ("one", "two", "three")):
-            ax.set_ylabel(words)
-        for ax in axes[-1]:
-            ax.set_xlabel("step")
-
-    fig = narrow(fill, 3, 3, sharex=True, sharey="row")
-    axes = fig.bnbook_blocks[0]
-    assert [[ax.get_ylabel() for ax in row] for row in axes] == [[w, "", w] for w in ("one", "two", "three")]
-    numbers = [
-        [any(t.get_visible() and t.get_text() for t in ax.get_yticklabels()) for ax in row] for row in axes
-    ]
-    assert numbers == [[True, False, True]] * 3
-    below = [
-        [any(t.get_visible() and t.get_text() for t in ax.get_xticklabels()) for ax in row] for row in axes
-    ]
-    assert below == [[False] * 3, [False] * 3, [True] * 3]
-
-
-@pytest.mark.parametrize(
-    ("narrow", "count", "columns", "last"), [(False, 5, 3, 3), (True, 5, 1, 1), (True, 9, 2, 2)]
-)
-def test_a_list_of_panels_is_read_on_in_rows(narrow, count, columns, last):
-    with on_a_phone(narrow):
-        fig, axes = cells(count, 3, (7, 4), sharex=True, sharey=True)
-    places = [ax.get_subplotspec() for ax in axes]
-    assert [(p.rowspan.start, p.colspan.start) for p in places] == [divmod(k, columns) for k in range(count)]
-    assert last_of_columns(axes) == axes[-last:]
-    axes[0].set(xlim=(0, 7), ylim=(0, 5))
-    assert {(ax.get_xlim(), ax.get_ylim()) for ax in axes} == {((0, 7), (0, 5))}
-    numbered = [any(text.get_visible() and text.get_text() for text in ax.get_xticklabels()) for ax in axes]
-    assert numbered == [k + columns >= count for k in range(count)], "where no panel is below"
-    assert fig.axes == axes
-    assert fig.get_figheight() * 358 / WIDTH < 1000 or not narrow
-
-
-def test_the_legend_of_all_stands_above_the_panels_with_the_same_marks():
-    def fill(axes):
-        for ax in axes.flat:
-            ax.errorbar([0, 1], [0, 1], 0.1, fmt="o", label="a long name of a line")
-            ax.axvspan(0, 1, label="one more long name of an area")
-        axes[0, 0].figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-
-    fig = narrow(fill, 1, 2)
-    (legend,) = fig.legends
-    box = legend.get_window_extent()
-    assert box.x0 >= 0 and box.x1 <= fig.bbox.x1 and box.y0 >= max(ax.bbox.y1 for ax in fig.axes)
-    assert len({text.get_window_extent().y0 for text in legend.get_texts()}) == 2
-    assert "o" in {line.get_marker() for line in legend.findobj(Line2D)}
-
-
-@pytest.mark.parametrize(
-    ("phone", "width", "least"),
-    [(True, 7, LEAST * WIDTH * 72 / PHONE_COLUMN), (False, 7, 9), (False, 9, 9 * 648 / 552)],
-)
-def test_no_letter_is_smaller_than_can_be_read_where_it_is_shown(phone, width, least):
-    with on_a_phone(phone):
-        fig, ax = subplots(figsize=(width, 3))
-        ax.plot([0, 1], label="a line")
-        ax.text(0.5, 0.5, "small", fontsize=5)
-        ax.tick_params(labelsize=6)
-        ax.legend(fontsize=7, title="kept as a legend")
-        finish(fig, phone)
-    assert letters(ax) == pytest.approx(least)
-    fig.draw_without_rendering()
-    legend = (fig.legends or [ax.get_legend()])[0]
-    sizes = [text.get_fontsize() for text in (*ax.texts, *ax.get_xticklabels(), *legend.get_texts())]
-    assert min(sizes) == pytest.approx(least)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bnbook import figures
-from bnbook.chapters import fisher, least_squares, length_direction, order_parameters
+from bnbook.chapters import fisher, length_direction
 from bookpress import results
 from bookpress.runs import kinds
 
@@ -44,62 +44,6 @@ def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
         for case in drawn[1:]:
             assert case == pytest.approx(of(np.array([0.5, 2, 8, 18, 32, 50])))
         assert ax.lines[0].get_ydata() == pytest.approx(of(np.ones(2)))
-
-
-def test_bounds_that_are_drawn_beside_random_gains():
-    from bnbook.chapters import lipschitz
-
-    (ax,) = lipschitz.weight_gains(
-        {f"curve.weights.{name}": np.ones((1, 1)) for name in ("cosine", "gain")}
-    ).axes
-    cosine = ax.lines[1].get_xdata()
-    root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
-    assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)
-    assert best == pytest.approx(squared / 2) and best[-1] == pytest.approx(1)
-
-
-def test_the_line_like_the_square_of_the_first_gamma():
-    from bnbook.chapters import gamma_initialisation
-
-    tags = [gamma_initialisation.tag(net, g) for net in gamma_initialisation.NAMES for g in (3.0, 0.1, 1.0)]
-    found = {f"curve.eigenvalue.{tag}": np.array([2.0, 8.0]) for tag in tags}
-    (ax,) = gamma_initialisation.eigenvalues(found).axes
-    means, _, square = (line.get_ydata() for line in ax.lines[:3])
-    assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
-    assert ax.lines[3].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
-
-
-def test_the_linear_bound_at_condition_number_100():
-    steps, excess = np.array([0, 1, 50]), np.full((2, 3), 0.5)
-    results = {
-        "curve.conditioning.step": steps[None],
-        "curve.conditioning.condition": np.array([[10.0, 100.0]]),
-    }
-    for name in least_squares.RACERS:
-        results[f"curve.conditioning.excess.{name}"] = excess
-        results[f"curve.conditioning.needed.{name}"] = np.ones((2, 2))
-    fig = least_squares.conditioning(results)
-    assert fig.axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5 * 0.99**2, 0.5 * 0.99**100])
-
-
-def test_guides_fall_like_one_over_the_root_of_the_width_and_one_over_the_inputs():
-    drawn = {name: np.full((2, 2), 0.8) for name in ("none", "batch", "excess")}
-    drawn |= {"widths": [[100, 400]], "batches": [[4, 16]], "predicted": [[0.5, 0.1]]}
-    fig = order_parameters.convergence(
-        {f"curve.convergence.{name}": np.array(each) for name, each in drawn.items()}
-    )
-    dotted = [[line.get_ydata() for line in ax.lines if line.get_linestyle() == ":"] for ax in fig.axes]
-    assert dotted[0][0] == pytest.approx([0.8, 0.4]) and dotted[1][0] == pytest.approx([0.8, 0.2])
-
-
-def test_curves_of_several_seeds_stand_at_the_geometric_mean_of_their_places():
-    from bnbook.figures import log_band
-
-    fig, ax = plt.subplots()
-    log_band(ax, np.array([[1.0, 2.0], [100.0, 8.0]]), np.array([[1.0, 9.0], [4.0, 1.0]]), color="k")
-    assert ax.lines[0].get_xdata() == pytest.approx([10, 4]) and ax.lines[0].get_ydata() == pytest.approx(
-        [2, 3]
-    )
 
 
 def test_what_changes_committed_numbers_and_makes_no_chapter_stale():

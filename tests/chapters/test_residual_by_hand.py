@@ -269,11 +269,6 @@ PLAN = residual.Plan(
 )
 
 
-def test_a_seeds_trainings_repeat():
-    one, again = residual.trainings(PLAN, 1), residual.trainings(PLAN, 1)
-    assert all(np.array_equal(one[name], again[name]) for name in one)
-
-
 def test_a_recipe_at_a_rate_is_that_training_by_itself():
     """Of the stacks of `train_by_depth` one member, trained and looked at alone."""
     found = residual.train_by_depth(PLAN, 1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
 from bnbook.chapters import transform
-from bnbook.chapters.transform import by_seed, draw_units, generators, largest, operations
+from bnbook.chapters.transform import by_seed, draw_units, generators, largest
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 
 D = torch.float64
@@ -74,60 +73,3 @@ def test_layers_at_inference_keep_their_statistics():
     assert torch.allclose(rows(x), expected) and torch.allclose(
         maps(x[:, :, None, None])[..., 0, 0], expected
     )
-
-
-def test_operations_follow_what_is_drawn():
-    one = operations(1, 10, 100, 3, [2, 8])
-    assert operations(4, 10, 100, 3, [2, 8]) == 4 * one
-    assert one == 20 * (4 * 10 * 10 + 10 * 100 + 8 * 3 * (32 + 1020))
-
-
-@pytest.fixture
-def ones():
-    """Results (S, sizes) of which every number is one; drawings are closed."""
-    names = ("variance_ratio.corrected", "deviation_ratio.corrected", "variance_ratio.uncorrected")
-    found = dict.fromkeys(names, np.ones((3, len(transform.SIZES))))
-    found |= dict.fromkeys(("inference_gap", "running_gap"), np.ones((3, len(transform.GAP_SIZES))))
-    yield found | dict.fromkeys(("curve.epsilon.variance", "curve.epsilon.share"), np.ones((3, 25)))
-    plt.close("all")
-
-
-def lines(figure, count):
-    """Heights of the lines of so many points."""
-    return [line.get_ydata() for line in figure.axes[0].lines if len(line.get_xdata()) == count]
-
-
-def test_what_theory_says_beside_the_points(ones):
-    """Of Gaussian values √(2/π) of two for the deviation, ½ for the variance of the batch; √(1.5/m) for the
-    gap, and w/(2 - w) of one batch's variance for a running average of weight w = 0.1."""
-    one, root, small = lines(transform.population_variance(ones), 200)
-    assert (
-        (one == 1).all() and root[0] == pytest.approx(np.sqrt(2 / np.pi)) and small[0] == pytest.approx(0.5)
-    )
-    assert root[-1] == pytest.approx(1 - 1 / (4 * 512), abs=1e-5) and small[-1] == pytest.approx(511 / 512)
-    batch, running = lines(transform.inference_gap(ones), 8)[:2]
-    assert batch[[0, -1]] == pytest.approx([np.sqrt(1.5 / 4), np.sqrt(1.5 / 512)])
-    assert running == pytest.approx(batch * np.sqrt(0.1 / 1.9))
-    variance, share = lines(transform.epsilon(ones), 97)
-    assert variance[[0, 32, 96]] == pytest.approx(
-        [1e-4, 0.5, 1], rel=2e-4
-    ) and variance + share == pytest.approx(1)
-
-
-def test_histograms_means_and_deviations_of_two_layers():
-    """144 bins of an eighth from -9 to 9 before, 80 of a tenth from -4 to 4 after; areas of one; n - 1."""
-    before = np.array([[-8.99, 1.0], [0.01, 3.0], [0.02, 5.0], [0.1, 8.99]])
-    after = np.array([[-3.95], [0.05], [0.05], [3.95], [3.96]])
-    found = transform.strips("before", before) | transform.strips("after", after)
-    assert {len(name.split(".")) for name in found} == {4} and len(found) == 6
-    found = {name.removeprefix("curve.distribution."): values for name, values in found.items()}
-    heights = np.zeros((1, 2, 144))
-    heights[0, 0, [0, 72]] = 1 / (4 * 0.125), 3 / (4 * 0.125)
-    heights[0, 1, [80, 96, 112, 143]] = 1 / (4 * 0.125)  # (1 + 9) · 8, and so on
-    np.testing.assert_allclose(found["before.height"], heights)
-    heights = np.zeros((1, 1, 80))
-    heights[0, 0, [0, 40, 79]] = 1 / (5 * 0.1), 2 / (5 * 0.1), 2 / (5 * 0.1)
-    np.testing.assert_allclose(found["after.height"], heights)
-    np.testing.assert_allclose(found["before.mean"], [[-8.86 / 4, 17.99 / 4]])
-    squares = sum((x - 0.812) ** 2 for x in after[:, 0])  # the mean is 4.06 / 5
-    np.testing.assert_allclose(found["after.deviation"], [[np.sqrt(squares / 4)]])

@@ -8,8 +8,7 @@ import numpy as np
 import page_cells
 import pytest
 
-from bnbook.chapters import training, vgg
-from bnbook.probes.activations import EDGES
+from bnbook.chapters import vgg
 
 NAN = math.nan
 
@@ -30,31 +29,6 @@ def test_accuracy_is_in_per_cent_of_the_batches_up_to_each_point():
     low, middle, high = vgg.test_accuracy(tested, 10)[0]
     np.testing.assert_allclose(middle, [20, 50])
     assert middle[0] - low[0] == pytest.approx(4.302653 * 10 / math.sqrt(3)) == high[0] - middle[0]
-
-
-def test_a_fan_is_of_the_first_seed_and_of_one_unit_at_seven_levels():
-    """All of one bin: its values lie evenly in it, 2 % to 98 % of the way."""
-    histogram = np.zeros((2, 2, 2, 2, len(EDGES) - 1))
-    for checkpoint in range(2):
-        for layer in range(2):
-            for unit in range(2):
-                histogram[0, checkpoint, layer, unit, 100 + 4 * checkpoint + 2 * layer + unit] = 1
-    parts = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-    for unit in range(2):
-        found = vgg.fan({"histogram": histogram}, 2, unit)
-        assert found.shape == (1, 2, 2, 7)
-        for checkpoint in range(2):
-            for layer in range(2):
-                place = 100 + 4 * checkpoint + 2 * layer + unit
-                expected = EDGES[place] + parts * (EDGES[place + 1] - EDGES[place])
-                np.testing.assert_allclose(found[0, checkpoint, layer], expected)
-
-
-def test_the_lead_is_that_over_one_other_rate():
-    speeds = {0.1: np.array([3.0, 4.0]), 0.3: np.array([1.0, 5.5]), 1.0: np.array([-1.0, 6.0])}
-    assert training.lead(speeds, 0.1).tolist() == [2.0, -1.5]  # 0.3 has the best mean, 3.25
-    assert training.lead(speeds, 0.3).tolist() == [-2.0, 1.5]
-    assert [training.tag(rate) for rate in (0.1, 0.03, 1.0)] == ["lr0_1", "lr0_03", "lr1"]
 
 
 def test_a_training_failed_by_its_last_sixth():

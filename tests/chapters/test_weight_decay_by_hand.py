@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -173,12 +172,6 @@ def test_gradients_at_right_angles_turn_weights_by_the_formulas_angle(momentum):
     assert found != pytest.approx(math.sqrt(1 + momentum) * recipe.angle, rel=0.03) or not momentum
 
 
-def test_the_expected_angles_in_degrees():
-    assert math.degrees(Recipe(0.1, 5e-4).angle) == pytest.approx(0.573, abs=5e-4)
-    assert math.degrees(Recipe(0.1, 5e-4, 0.9).angle) == pytest.approx(0.416, abs=5e-4)
-    assert Recipe(2e-3, 0.5, optimizer="adamw").angle == pytest.approx(math.sqrt(2e-3 / 19))
-
-
 def two(exponent=lambda t: 2 * t + 1, factor=2, norm="batch", eps=NO_EPS):
     steps, rate, decay, c = 60, 0.05, 0.4, 3.0
     growing = rate * (1 - rate * decay) ** -(exponent(np.arange(steps)) + 0.0)
@@ -207,12 +200,6 @@ def test_a_step_of_a_pair_is_that_of_the_training():
     one, other = found[2, 0].numpy(), found[2, 1].numpy()
     wanted = math.sqrt(((other - one) ** 2).sum() / (one**2).sum())
     assert apart(found)[2] == pytest.approx(wanted, rel=1e-12)
-
-
-def test_an_epoch_has_each_example_once_and_seeds_have_their_own_orders():
-    first = torch.cat([inputs for _, (inputs, _) in zip(range(3), iter_of(rows()))])
-    assert sorted(first[:, 0].tolist()) == sorted(INPUTS[:, 0].tolist())
-    assert not torch.equal(next(rows(0))[0], next(rows(1))[0])
 
 
 def test_a_surplus_is_read_where_it_crosses_one_over_e():
@@ -244,18 +231,3 @@ def test_a_seed_gives_the_same_whatever_the_processes():
     assert not torch.equal(*(draw(WIDTHS, seed, 1)["weights"][0] for seed in (1, 2)))
     decays = [(one.rate, round(one.rate * one.decay, 10)) for one in PLAN.grid]
     assert decays == [(rate, product) for product in (0.02, 0.04, 0.08) for rate in (0.03, 0.1, 0.3)]
-
-
-def test_what_is_drawn_is_the_root_mean_square_over_layers_and_looks():
-    angle = np.random.default_rng(0).uniform(1, 2, size=(9, 3, 20))
-    steps, curves = weight_decay.degrees(PLAN, [{"grid.angle": angle, "plain.angle": angle[:3]}])
-    assert steps[0] == 2 and steps[-1] <= 40 and all(a < b for a, b in pairwise(steps))
-    first = math.degrees(math.sqrt((angle[4, :, 0] ** 2).mean()))
-    assert curves["with.p1.e1"][0, 0] == pytest.approx(first)
-    assert set(curves) == {f"with.p{k}.e{n}" for k in range(3) for n in range(3)} | {
-        f"without.p1.e{n}" for n in range(3)
-    }
-    even = {"grid.angle": np.ones((9, 3, 20)), "plain.angle": np.ones((3, 3, 20))}
-    assert all(
-        values == pytest.approx(math.degrees(1)) for values in weight_decay.degrees(PLAN, [even])[1].values()
-    )

@@ -34,9 +34,14 @@ NO_LAYERS = (
 )
 NO_CURVATURE = ("attention", "attention with a fast path", "averages by hand")
 ERRORS = (BnbookError, RuntimeError, ValueError, TypeError, AttributeError)
+#: Those of which a probe has something of its own to get wrong; the report goes through all of them.
+WATCHED = """plain, batch norm, filled averages, no averages, images, tokens, recurrent, dropout, added in place, tied weights,
+a frozen part, ghost batches, weight norm, spectral norm, weight norm by a hook, single precision, Python's random numbers,
+a generator of its own, counts in itself, hooks of the owner, averages in buffers, experts, pruned"""
+FEW = [*WATCHED.replace("\n", " ").split(", "), *REFUSED, SPARSE, *NO_LAYERS, *NO_CURVATURE]
 
 
-@pytest.mark.parametrize("name", zoo.ZOO)
+@pytest.mark.parametrize("name", FEW)
 def test_on_a_zoo_nothing_moves_and_the_landscape_is_that_of_a_slow_twin(name):
     animal = zoo.ZOO[name]
     model, batch = animal.build(), animal.batch()

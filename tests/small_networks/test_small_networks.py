@@ -26,7 +26,7 @@ from bnbook.small_networks import (
 from bnbook.small_networks.descent import STATISTICS_EXAMPLES
 
 FC = dict(network="fc", hidden=(12, 9), batch_size=16, steps=12, data="textures-standin")
-CONV = dict(network="conv", hidden=(5, 6), batch_size=16, steps=12, data="textures-standin")
+CONV = dict(network="conv", hidden=(5, 6), batch_size=16, steps=6, data="textures-standin")
 
 
 def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
@@ -79,14 +79,14 @@ def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("norm", ["none", "batch"])
 @pytest.mark.parametrize(
-    "kind, unfolded, loss",
+    "kind, unfolded, loss, norm",
     [
-        (FC, None, "squared"),
-        (FC, None, "cross_entropy"),
-        (CONV, False, "squared"),
-        (CONV, True, "cross_entropy"),
+        (FC, None, "squared", "batch"),
+        (FC, None, "cross_entropy", "none"),
+        (CONV, False, "squared", "none"),
+        (CONV, False, "squared", "batch"),
+        (CONV, True, "cross_entropy", "batch"),
     ],
 )
 def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> None:
@@ -143,8 +143,7 @@ def test_members_of_two_kinds_do_not_stack() -> None:
         train_stack([(PhaseArm(**FC), 0), (PhaseArm(**FC, loss="cross_entropy"), 0)], load(FC["data"]))
 
 
-@pytest.mark.parametrize("norm", ["none", "batch"])
-@pytest.mark.parametrize("kind", [FC, CONV])
+@pytest.mark.parametrize("kind, norm", [(FC, "none"), (FC, "batch"), (CONV, "batch")])
 def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_largest_eigenvalue(
     kind, norm
 ) -> None:
@@ -164,11 +163,9 @@ def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_larges
             closeness=1e-6,
             dtype=torch.float64,
         )
-        for factor in (0.3, 0.97, 1.03, 1.3)
+        for factor in (0.97, 1.03)
     ]
-    assert max(growth[:2]) < 1 and min(growth[2:]) > 100, (
-        growth
-    )  # beyond the linear regime it need not grow on
+    assert growth[0] < 1 and growth[1] > 100
 
 
 def test_the_linear_regime_has_the_images_of_a_training_on_one_full_batch() -> None:
@@ -228,9 +225,9 @@ def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
 def test_a_trained_network_is_that_of_the_stack(kind) -> None:
     dataset = load(kind["data"])
     arm = PhaseArm(
-        **kind | dict(steps=30, batch_size=128), learning_rate=0.02
+        **kind | dict(steps=9, batch_size=250), learning_rate=0.02
     )  # goes through the data more than once
-    assert 30 * arm.batch_size > len(dataset.train_labels)
+    assert 9 * arm.batch_size > len(dataset.train_labels)
     model, loss = train_model(arm, 2, dataset, dtype=torch.float64)
     np.testing.assert_allclose(
         loss, train_stack([(arm, 2)], dataset, dtype=torch.float64)["loss"][0], rtol=1e-9

@@ -11,7 +11,6 @@ import torch
 from bnbook.curves import guessing, moving_mean, started, steps_to_reach
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
 from bnbook.deep_linear import summaries as of
-from bnbook.deep_linear.network import Parameters
 
 NAN, INF = math.nan, math.inf
 TINY = dict(depth=3, width=3, examples=8, steps=6, learning_rate=1e-3)
@@ -55,19 +54,6 @@ def test_every_stream_of_random_numbers_is_its_own():
     assert weights.var() == pytest.approx(1 / 20, rel=0.2)
 
 
-def test_a_random_direction_by_hand():
-    like = Parameters(torch.zeros(2, 3, 4, 4), torch.zeros(2, 3, 4), torch.zeros(2, 3, 4))
-    like = Parameters(*(t.double() for t in like.tensors()))
-    lengths = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
-    free = instruments.random_direction(like, lengths, [5, 6, 5])
-    assert free.dot(free).sqrt().tolist() == pytest.approx([1, 2, 3])
-    assert torch.allclose(free.weights[:, 2], 3 * free.weights[:, 0])  # the same seed, longer
-    assert not torch.allclose(free.weights[:, 1], 2 * free.weights[:, 0])
-    held = instruments.random_direction(like, lengths, [5, 6, 5], trained_affine=False)
-    assert held.gamma.abs().max() == held.beta.abs().max() == 0 < free.gamma.abs().max()
-    assert held.dot(held).sqrt().tolist() == pytest.approx([1, 2, 3])
-
-
 def test_steps_that_are_looked_at():
     assert instruments.LEVELS == (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
     assert spread_probes(20) == (0, 1, 2, 5, 10, 15, 19) and spread_probes(1) == (0,)
@@ -75,14 +61,6 @@ def test_steps_that_are_looked_at():
     steps = LinearArm(steps=400).loss_steps()
     assert steps[:7] == [0, 1, 2, 3, 4, 5, 6] and steps[-1] == 400 and steps[-2] == 398
     assert LinearArm(steps=1).loss_steps() == [0, 1] and LinearArm(steps=10_000).loss_steps()[-2] == 9950
-
-
-def test_a_linear_arm_s_loss():
-    assert (
-        LinearArm(reduction="sum").network().scale == 1
-        and LinearArm(reduction="mean").network().scale == 1e-3
-    )
-    assert draw_problem([0], depth=1, width=10, examples=12).examples == 12
 
 
 def test_a_landscape_is_a_share_whatever_the_unit_of_the_loss():
