@@ -53,27 +53,10 @@ def test_the_bare_loop_is_the_same_training():
     assert torch.equal(cases.bare_loop(arm, dataset), torch.from_numpy(train(arm, 0, dataset)["loss"]))
 
 
-def test_a_probing_interval_counts_the_extra_time_once_in_k_steps(monkeypatch):
-    timed = []
-
-    def compare(what, work, bare, *, rounds, bar=None):
-        timed[:] = work(), bare()
-        return timing.Ratio(what, (3.0,) * rounds, bar, (1, 1))
-
-    monkeypatch.setattr(cases, "compare", compare)
-    monkeypatch.setattr(cases, "train", lambda arm, seed, dataset: (arm.steps, ()))
-    monkeypatch.setattr(cases, "train_probed", lambda arm, seed, dataset: (arm.steps, arm.probe_steps))
-    for every, steps, ratio in ((100, 20, 1.4), (20, 20, 3.0), (5, 5, 3.0)):
-        total, price = cases.probed(cases.Setting(0.0625, 4, 3, every))
-        assert timed == [(steps, (0,)), (steps, ())] and total.bar == 1.3
-        assert total.median == pytest.approx(ratio) and price.median == pytest.approx(2 * steps)
-        assert total.median == pytest.approx(1 + price.median / every)
-
-
 def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cases, "LENGTHS", (0.5, 1.0))
     file = tmp_path / "rounds.json"
-    assert main(["probe", "probed", "noisy", "--every", "2", *TINY, "--json", str(file)]) == 0
+    assert main(["probed", "noisy", "--every", "2", *TINY, "--json", str(file)]) == 0
     found, printed = json.loads(file.read_text()), capsys.readouterr().out
     rows = found["rows"]
     assert len(rows) == 13 and all(row["what"] in printed for row in rows)

@@ -361,47 +361,6 @@ def by_the_package(claim, test, shown, level, first):
     return holds, interval
 
 
-def test_every_part_of_every_claim_is_drawn_and_turned_or_said_not_to_turn(page):
-    """Each draws finite numbers; its threshold, moved by the button, turns its answer, but not a hair before;
-    and what it was is put back."""
-    found = page.evaluate(
-        """() => {
-          const place = document.querySelector('[data-explorer="goalposts"]');
-          const [claim, part] = place.querySelectorAll("select");
-          const slider = place.querySelector("input[type=range]");
-          const button = text => [...place.querySelectorAll("button")].find(b => b.textContent === text);
-          const told = () => place.querySelector(".explorer-result").textContent;
-          const bad = [];
-          for (const one of bnbook.data.goalposts) one.tests.forEach((test, k) => {
-            claim.value = one.id;
-            claim.dispatchEvent(new Event("change"));
-            part.value = k;
-            part.dispatchEvent(new Event("change"));
-            const where = `${one.id} ${k}: `, before = told(), at = Number(slider.value);
-            if (!before.includes("Nothing is moved yet")) bad.push(where + before);
-            if (/NaN|Infinity/.test(place.querySelector("svg").innerHTML)) bad.push(where + "not drawn");
-            const asked = before.split("asked: ")[1] ?? "";
-            const exact = ["identity", "inequality"].includes(test.kind);
-            if (exact && test.bound === 0 && !/^at most 0( |[.])/.test(asked)) bad.push(where + asked);
-            button("the least threshold that turns it").click();
-            if (told().includes("No threshold on this slider")) return;
-            const all = test.seeds.map(() => true), f = bnbook.formulas;
-            const answer = v => f.evaluate(test, v, 0.95, all).holds, now = Number(slider.value);
-            if (exact) return;
-            const back = now + (Math.sign(at - now) * (slider.max - slider.min)) / 4000;
-            if (answer(now) === answer(test.bound)) bad.push(where + "not turned");
-            if (Math.abs(at - now) > Math.abs(back - now) && answer(back) !== answer(test.bound))
-              bad.push(where + "turned before");
-            button("as it was locked").click();
-            const back_there = part.value === String(k) && told().includes("Nothing is moved yet");
-            if (!back_there) bad.push(where + "not put back");
-          });
-          return bad;
-        }"""
-    )
-    assert not found, f"{len(found)}: {found[:10]}"
-
-
 def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
     names = []

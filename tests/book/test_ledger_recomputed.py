@@ -4,7 +4,9 @@ last step asks the package."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from pathlib import Path
 
@@ -12,6 +14,13 @@ import numpy as np
 import pytest
 import yaml
 from scipy import stats
+
+from bnbook import rules
+from bnbook.errors import BnbookError
+from bookpress import claims
+from bookpress.pipeline import prose
+from bookpress.site import exports as ledger
+from bookpress.site import pages
 
 ROOT = Path(__file__).parents[2]
 RUNS = sorted((ROOT / "executed").glob("*/*/*.json"))
@@ -300,7 +309,6 @@ def read(run):
 def that_count(claim, needed, runs, profile):
     """The results of the draws by which a claim is judged: measured as the last run, with all that is needed, other
     numbers than in a later one, and not seen by a test that the last run had not shown its data to."""
-    from bookpress import claims
     from bookpress.results import Results
 
     (own,) = (each for each in claims.chapter_claims(runs[-1]["chapter"]) if each.id == claim["id"])
@@ -344,7 +352,6 @@ def same_numbers(draw, later, names):
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parts[-3]}-{chapter_of(run)}")
 def test_the_ledger_is_what_other_code_finds(run):
-    from bookpress import claims
     from bookpress import results as package
     from bookpress.claims import draws, kinds
 
@@ -431,3 +438,74 @@ def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds(the_book
                 np.testing.assert_allclose(test["sign_p"], expected, rtol=1e-4, err_msg=row["id"])
                 checked += 1
     assert kept == list(stats.false_discovery_control(ps) <= 0.05) and checked > 150
+
+
+# The same rows as data, and the page on how a verdict is made
+
+
+def test_every_claim_has_a_row_with_the_verdict_that_pages_show(the_book, book_rows):
+    assert [row["id"] for row in book_rows] == [claim.id for claim in the_book.claims]
+    shown = {claim.id: the_book.judgement(claim) for claim in the_book.claims}
+    for row in book_rows:
+        if found := shown[row["id"]]:
+            apart = {"rests_on": [], "tests": []}
+            assert row | apart == found | apart
+    assert sum(len(row["tests"]) for row in book_rows) > 400
+
+
+def test_values_are_those_that_the_interval_is_of(book_rows):
+    for row in book_rows:
+        for test in row["tests"]:
+            if test["values"] and test["test"]["kind"] in ("difference", "level", "equivalence", "rate"):
+                assert np.mean(test["values"]) == pytest.approx(test["effect"]["number"], rel=1e-4, abs=1e-6)
+                assert len(test["values"]) == test["n"]
+            if test["p"] is not None:
+                assert (test["p"] <= 0.05) is (test["holds"] is not None), row["id"]
+                assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
+
+
+def test_json_and_csv_say_the_same(book_rows):
+    read = json.loads(ledger.as_json(book_rows))
+    assert read == {"schema": ledger.SCHEMA, "claims": book_rows}
+    lines = list(csv.DictReader(io.StringIO(ledger.as_csv(book_rows))))
+    tests = [(row, test) for row in book_rows for test in row["tests"]]
+    assert [(line["id"], line["test_says"], line["words"]) for line in lines] == [
+        (row["id"], test["says"], row["words"]) for row, test in tests
+    ]
+    first = next(line for line in lines if line["low"])
+    assert float(first["low"]) <= float(first["effect"]) <= float(first["high"])
+
+
+@pytest.fixture(scope="module")
+def page(the_book):
+    text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
+    return filled(text, the_book)
+
+
+def filled(text: str, shown: prose.Pages) -> str:
+    return prose.fill(text, "how-a-verdict-is-made", shown, pages.here("how-a-verdict-is-made", shown))
+
+
+def test_the_page_shows_these_numbers_and_leaves_nothing_open(page, the_book):
+    assert "{{" not in page and "nan" not in page
+    for rates, seeds in ((rules.one_mean("heavy tails", 5), 5), (rules.share(0.9, 20), 20)):
+        assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
+    example = next(claim for claim in claims.load_claims() if claim.id == rules.EXAMPLE)
+    seeds = the_book.rows[example.id]["n"]
+    assert example.says in page
+    assert f"Student's t for {seeds} seeds is {stats.t.ppf(0.975, seeds - 1):.3f}" in page
+    assert "cifar10" not in page, "data sets have their readers' names"
+
+
+def test_hardly_a_draw_of_the_book_contradicts_another(the_book):
+    """From holds to fails or back: none of the same seeds, and of hundreds of others less than one in a hundred."""
+    said = rules.redrawings(the_book.claims)
+    assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
+    assert said["same_reversed"] == "none"
+    assert int(said["other_reversed"].replace("none", "0")) <= int(said["other_tests"]) / 100
+
+
+def test_a_blank_that_nothing_fills_is_one_line():
+    with pytest.raises(BnbookError, match="here:nonsense .* nothing fills it; known: power"):
+        filled("{{ here:nonsense }}", prose.Pages({}, []))
+    assert "1. " not in filled("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))

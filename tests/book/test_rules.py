@@ -9,12 +9,8 @@ import pytest
 from scipy import stats
 
 from bnbook import rules
-from bnbook.errors import BnbookError
-from bookpress import claims
 from bookpress.claims import Test
 from bookpress.claims.kinds import evaluate
-from bookpress.pipeline import prose
-from bookpress.site import pages
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.
@@ -97,35 +93,6 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
     assert rules.recorded_coverage([np.full(20, 2.87874625)], 5) == [1.0], "no spread, no miss"
 
 
-@pytest.fixture(scope="module")
-def page(the_book):
-    text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    return filled(text, the_book)
-
-
-def filled(text: str, shown: prose.Pages) -> str:
-    return prose.fill(text, "how-a-verdict-is-made", shown, pages.here("how-a-verdict-is-made", shown))
-
-
-def test_the_page_shows_these_numbers_and_leaves_nothing_open(page, the_book):
-    assert "{{" not in page and "nan" not in page
-    for rates, seeds in ((rules.one_mean("heavy tails", 5), 5), (rules.share(0.9, 20), 20)):
-        assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
-    example = next(claim for claim in claims.load_claims() if claim.id == rules.EXAMPLE)
-    seeds = the_book.rows[example.id]["n"]
-    assert example.says in page
-    assert f"Student's t for {seeds} seeds is {stats.t.ppf(0.975, seeds - 1):.3f}" in page
-    assert "cifar10" not in page, "data sets have their readers' names"
-
-
-def test_hardly_a_draw_of_the_book_contradicts_another(the_book):
-    """From holds to fails or back: none of the same seeds, and of hundreds of others less than one in a hundred."""
-    said = rules.redrawings(the_book.claims)
-    assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
-    assert said["same_reversed"] == "none"
-    assert int(said["other_reversed"].replace("none", "0")) <= int(said["other_tests"]) / 100
-
-
 def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
     """Of five tests four decide and are kept: the bar is 5 % of four fifths; one of two margins turns."""
     counted = [
@@ -141,9 +108,3 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
     assert (found["tests"], found["decided"], found["kept"]) == ("5", "4", "4")
     assert (found["bar"], found["false"]) == ("0.040", "1"), "5 % of 4/5; 5 % of four tests, rounded up"
     assert (found["margins"], found["turned"]) == ("2", "1")
-
-
-def test_a_blank_that_nothing_fills_is_one_line():
-    with pytest.raises(BnbookError, match="here:nonsense .* nothing fills it; known: power"):
-        filled("{{ here:nonsense }}", prose.Pages({}, []))
-    assert "1. " not in filled("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))

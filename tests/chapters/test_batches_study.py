@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from bnbook.chapters.batch import (
-    GhostBatchNorm,
     Recipe,
     as_ghost,
     distance,
@@ -143,19 +142,6 @@ def test_what_is_added_up_is_the_batch_without_a_norm_and_ghosts_with_one(data):
     assert float(whole[1, 15]) == pytest.approx(
         (losses[0] - losses[1]) / (2 * step), rel=1e-5
     )  # (0, 1, 2, 0)
-
-
-def test_a_ghost_answers_by_its_part_in_training_and_by_the_averages_at_inference():
-    layer, x = GhostBatchNorm(nn.BatchNorm2d(5, momentum=0.25).double(), 3), torch.randn(6, 5, 2, 2).double()
-    y = layer(x)
-    for part, own in zip(y.split(3), x.split(3)):
-        hat = (own - own.mean((0, 2, 3), keepdim=True)) / own.var(
-            (0, 2, 3), correction=0, keepdim=True
-        ).sqrt()
-        torch.testing.assert_close(part, hat, rtol=1e-3, atol=1e-3)
-    mean = 0.75 * 0.25 * x[:3].mean((0, 2, 3)) + 0.25 * x[3:].mean((0, 2, 3))
-    torch.testing.assert_close(layer.norm.running_mean, mean)
-    torch.testing.assert_close(layer.eval()(x), layer.norm(x))
 
 
 def test_the_laws_of_one_layer():

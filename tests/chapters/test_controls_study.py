@@ -77,18 +77,6 @@ def test_softmax_regression_by_hand():
     assert stand_ins.linear(plan, 2)["accuracy"] == right[int(np.argmin(late))]
 
 
-def test_layers_that_centre_are_counted_by_their_definition():
-    counted = {name: stand_ins.centred_layers(one, 6) for name, one in stand_ins.TABLE.items()}
-    assert {name for name, number in counted.items() if number == 6} == {
-        *("batch", "frozen", "after", "mean", "l1", "l2", "linf", "shaken_half", "shaken", "shaken_twice")
-    }
-    assert counted["first"] == counted["last"] == 1 and counted["variance"] == counted["layer"] == 0
-    z = torch.randn(1, 50, 3) + 2
-    for name in stand_ins.CENTRED:  # what the rectifier receives has mean 0
-        mean, divisor = stand_ins.TABLE[name].statistics(z)
-        assert float(((z - mean) / divisor).mean(1).abs().max()) < 1e-5
-
-
 def test_layers_drawn_again_are_ranked_as_scipy_ranks_them():
     rng, size = np.random.default_rng(1), len(stand_ins.TABLE)
     names = (*stand_ins.INSTRUMENTS, *stand_ins.OUTCOMES)

@@ -119,25 +119,6 @@ def test_roughness_is_the_worst_of_equal_distances():
     assert gradient_explosion.roughness(model, 12, 4, (0.3,)) == pytest.approx(single, rel=1e-4)
 
 
-def test_biases_and_places_of_a_chain():
-    torch.manual_seed(0)
-    model = chain((50, 2000, 40, 30, 10), sigma_b2=0.25, normalized={1, 3})
-    assert model.linear1.bias.var().item() == pytest.approx(0.25, rel=0.1)
-    assert [hasattr(model.get_submodule(f"norm{k}"), "running_mean") for k in (1, 2, 3)] == [
-        True,
-        False,
-        True,
-    ]
-    for wrong in ([0], [4]):
-        with pytest.raises(BnbookError, match="expected numbers from 1 to 3"):
-            chain((5, 4, 4, 4, 3), normalized=wrong)
-    for wrong in ((6, 5, 4, 3), (6, 3)):
-        with pytest.raises(BnbookError, match="equally wide"):
-            residual(wrong)
-    names = [name for name, _ in residual((6, 5, 5, 5, 3)).named_children()]
-    assert names == ["linear1", "block2", "block3", "norm", "act", "readout"]
-
-
 def drawn(make, *arguments, seed=3, **options):
     torch.manual_seed(seed)
     return make(*arguments, **options)

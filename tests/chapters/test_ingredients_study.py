@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -210,18 +209,6 @@ def test_what_diverges_is_given_up_and_moves_no_other():
     assert np.isinf(lost["end"]).all() and np.isnan(lost["accuracy"])
 
 
-def test_a_training_that_stopped_goes_on_to_the_last_bit():
-    arm, whole = of("batch_last"), trained(of("batch_last"), 6)
-    first = ingredients.start([(arm, 6)], DATA, threads=1)
-    for _ in range(7):
-        first.advance()
-    second, file = ingredients.start([(arm, 6)], DATA, threads=1), io.BytesIO()
-    torch.save(first.state(), file)
-    second.load_state(torch.load(io.BytesIO(file.getvalue()), weights_only=True))
-    for name, values in arrays_of_one(second).items():
-        np.testing.assert_array_equal(values, whole[name])
-
-
 def test_the_readouts_curvature_is_that_of_autograds_hessian():
     model = of("rms_batch_last").network(3, INPUTS)
     h = model[:-1](INPUTS).detach().double()
@@ -253,20 +240,6 @@ def test_softmax_regression_starts_at_guessing_and_has_no_hidden_layer():
     assert cross_entropy(model(INPUTS)[None], LABELS[None]).item() == pytest.approx(np.log(10), rel=1e-6)
     assert sum(p.numel() for p in model.parameters()) == 490
     assert trained(of(REGRESSION, probes=0), 3)["late"].shape == (3,)
-
-
-def test_layers_that_centre_are_counted():
-    counted = {
-        "none": 0,
-        "layer": 0,
-        "divide": 0,
-        "centre": 6,
-        "batch_first": 1,
-        "batch_butlast": 5,
-        "centre_late": 3,
-    }
-    counted |= {"rms_batch_last": 1, "tanh_centre": 6, "centre_behind": 1}
-    assert {arm: ingredients.centred_layers(arm, 6) for arm in counted} == counted
 
 
 def test_the_largest_usable_rate_is_the_last_before_the_first_that_fails_above_the_best():

@@ -127,15 +127,6 @@ def test_the_slope_by_its_distance_and_what_the_effective_beta_owes_to_its_short
         assert 0 < found["shortest_share"][seed] < 1
 
 
-def test_a_gradient_that_is_spent_gives_one_over_the_distance_whatever_the_network():
-    spent = run()
-    spent["landscape_distance"] = np.repeat(spent["start_norm"][..., None], len(LENGTHS), axis=-1)
-    found = PAGE.by_distance(spent, arm())
-    np.testing.assert_allclose(found["slopes"], np.tile(1 / (RATE * np.array(LENGTHS)), (SEEDS, 1)))
-    np.testing.assert_allclose(found["of_pin"], 1.0)
-    np.testing.assert_allclose(found["shortest_share"], 1.0)
-
-
 def test_who_overtakes_is_ahead_from_there_to_the_end():
     """Four parts of a training of 400 steps: ahead from the third on, never, always, and ahead but not to the end."""
     other = np.zeros((4, 4))
@@ -148,12 +139,6 @@ def learning(steps=400, **changes):
     flat |= {name: np.array([[0.9, 0.9, 0.2, 0.3, 0.7]]) for name in ("train_accuracy", "test_accuracy")}
     flat |= dict(diverged=np.zeros(1), seconds=np.ones(1))
     return {k: v[0] for k, v in vgg.learning(flat | changes, arm(steps=steps, probe_steps=()), 10).items()}
-
-
-def test_accuracy_is_that_of_the_last_three_checkpoints():
-    found = learning(test_accuracy=np.array([[0.9, 0.9, 0.2, NAN, 0.6]]))
-    assert found["train_accuracy"] == pytest.approx(0.4)  # (2 + 3 + 7) / 30
-    assert found["test_accuracy"] == pytest.approx(0.3)  # (2 + 1 + 6) / 30: none is a guess of ten classes
 
 
 def test_the_end_is_the_last_tenth_and_the_gain_that_over_the_tenth_before():

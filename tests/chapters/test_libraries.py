@@ -144,15 +144,6 @@ def test_a_library_that_ends_its_process_is_said_to():
     assert QUESTIONS.in_child(lambda: 3) == 3
 
 
-def test_a_layer_without_epsilon_and_without_training_is_judged(torch_answers):
-    said = dict.fromkeys(torch_answers["torch"]["answers"], {"absent": "it has no training"})
-    zero = {"inside": [0.0, 0.0], "beside": [0.0, 0.0]}
-    answers = {"ncnn": {"answers": said | {"epsilon": {"training": said["far"], "evaluation": zero}}}}
-    assert libraries.judged(answers) == {"root": {"ncnn": 0.0}}
-    assert math.isnan(libraries.for_claims(answers)["epsilon"]["torch"])
-    assert libraries.row(answers["ncnn"])[0] == "0 under the root"
-
-
 def test_a_wrong_name_and_a_missing_uv_are_one_line_each(monkeypatch):
     with pytest.raises(BnbookError, match="no probe of"):
         libraries.ask(["torhc"])
@@ -160,15 +151,6 @@ def test_a_wrong_name_and_a_missing_uv_are_one_line_each(monkeypatch):
     monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BnbookError, match="uv is not installed"):
         libraries.uv()
-
-
-def test_a_library_that_is_missing_is_named_with_its_reason(monkeypatch, tmp_path):
-    (tmp_path / "broken.py").write_text("raise ImportError('no such wheel')")
-    monkeypatch.setattr(libraries, "FOLDER", tmp_path)
-    monkeypatch.setitem(libraries.PROBES, "torch", "broken.py")
-    answers, missing = libraries.ask(["torch"])
-    assert not answers and "no such wheel" in missing["torch"]
-    assert sys.executable not in missing["torch"]
 
 
 def test_the_short_table_of_the_page_says_what_the_long_one_measured():

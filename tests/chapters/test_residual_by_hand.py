@@ -29,8 +29,7 @@ from bnbook.chapters.residual import (
     train,
     with_negatives,
 )
-from bnbook.chapters.shared import Rows, pooled
-from bnbook.data import load
+from bnbook.chapters.shared import Rows
 
 DOUBLE, INPUTS, WIDTH, BLOCKS, CLASSES = torch.float64, 7, 5, 3, 4
 X = torch.randn(40, INPUTS, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
@@ -233,16 +232,6 @@ def test_the_other_order_of_a_branch_by_a_loop():
         wanted = [float(x.square().mean()), float(f.square().mean())]
         assert torch.stack(watch)[k + 1, :, 0].tolist() == pytest.approx(wanted)
         assert wanted[1] == pytest.approx(1, abs=0.15)
-
-
-def test_images_are_a_seeds_own_choice_and_standardised():
-    found, other = images("textures-standin", 8, 100, 1), images("textures-standin", 8, 100, 2)
-    rows, labels = pooled(load("textures-standin"), "train", 8)
-    whole = (rows - rows.mean(0)) / rows.std(0)
-    places = [int((whole - row).abs().sum(1).argmin()) for row in found.inputs[:9]]
-    torch.testing.assert_close(found.inputs[:9], whole[places])
-    assert found.labels[:9].tolist() == labels[places].tolist()
-    assert not torch.equal(found.labels, other.labels) and len(set(places)) == 9
 
 
 def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():

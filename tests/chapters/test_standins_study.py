@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 from torch import nn
 
 from bnbook.chapters import stand_ins
@@ -129,15 +128,6 @@ def test_the_list_of_those_alone_is_that_in_which_an_example_is_answered_by_itse
         )
         assert (same or close < 1e-12) == (name in ALONE)
     assert len(TABLE) >= 20 and len(ALONE) >= 10
-
-
-def test_weight_norm_begins_as_the_plain_network_and_one_seed_draws_alike():
-    plain = answers(TABLE["none"], draw(TABLE["none"], WIDTHS, 1, 1, DOUBLE), INPUTS)
-    torch.testing.assert_close(
-        answers(TABLE["weight"], draw(TABLE["weight"], WIDTHS, 1, 1, DOUBLE), INPUTS), plain
-    )
-    small = draw(TABLE["small"], WIDTHS, 1, 1, DOUBLE)["weights"][0]
-    torch.testing.assert_close(small, 0.7 * draw(TABLE["batch"], WIDTHS, 1, 1, DOUBLE)["weights"][0])
 
 
 def test_noise_has_the_moments_of_its_text_and_is_the_same_for_one_key():
@@ -264,17 +254,6 @@ def test_accuracy_takes_the_average_of_the_batches_statistics():
         h = (gamma[0] * ((h @ weight[0] - mean) / divisor) + beta[0]).relu()
     right = (h @ network["readout"][0][0]).argmax(1) == LABELS[:9]
     assert share == pytest.approx(float(right.double().mean()))
-
-
-def test_rank_correlation_is_scipys_and_what_has_no_number_is_last():
-    drawn = np.random.default_rng(0)
-    one, other = drawn.normal(size=20), drawn.integers(0, 5, 20).astype(float)
-    assert stand_ins.rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
-    lost = one.copy()
-    lost[one.argmax()] = np.nan
-    least = np.where(np.isnan(lost), one.min() - 1, lost)
-    assert stand_ins.rank_correlation(lost, other) == pytest.approx(spearmanr(least, other).statistic)
-    assert stand_ins.rank_correlation(one, -one) == pytest.approx(-1)
 
 
 PLAN = stand_ins.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (0.03125, 0.25, 2.0), 0.03125)

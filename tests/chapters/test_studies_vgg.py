@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from page_cells import functions
@@ -39,33 +37,6 @@ def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_it
     for rung in vgg.RUNGS:
         theirs = vgg.rung_seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
         assert not own_seeds & set(theirs)
-
-
-def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
-    whole = arm(
-        probe_steps=(0, 5, 15),
-        landscape=(1.0,),
-        random_directions=(1.0,),
-        covariate_shift=True,
-        placed_layers=(2,),
-        removed_gradient=True,
-        evaluate_every=5,
-    )
-    first = vgg.at_rate(whole, 0.3, 9)
-    assert first == replace(
-        whole,
-        learning_rate=0.3,
-        steps=9,
-        probe_steps=(0, 5, 7),
-        evaluate_every=0,
-        random_directions=(),
-        placed_layers=(),
-        removed_gradient=False,
-    )
-    assert first.covariate_shift and first.landscape == (1.0,)
-    some = vgg.smoothed(whole)
-    assert some.landscape == (1.0,) and some.placed_layers == (2,) and not some.covariate_shift
-    assert vgg.moments_only(whole) == replace(some, landscape=())
 
 
 def test_the_share_of_the_steps_and_from_when_on():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -122,6 +123,43 @@ def test_batch_equals_torch_with_running_statistics(dim, momentum, dtype):
     assert ours.state_dict().keys() == theirs.state_dict().keys()
     assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
     assert torch.equal(ours.eval()(x), theirs.eval()(x))
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.3])
+@pytest.mark.parametrize("name, dim", [("layer", 0), ("group", 0), ("group", 2), ("instance", 2)])
+def test_layers_of_one_example_equal_torchs(name, dim, eps):
+    theirs = {
+        "layer": lambda: nn.LayerNorm(4, eps=eps),
+        "group": lambda: nn.GroupNorm(2, 4, eps=eps),
+        "instance": lambda: nn.InstanceNorm2d(4, eps=eps, affine=True),
+    }[name]().double()
+    ours = built(name, dim, eps=eps)
+    theirs.load_state_dict(ours.state_dict())
+    for training in (True, False):
+        x, z = (example(dim).requires_grad_() for _ in range(2))
+        y, wanted = ours.train(training)(x), theirs.train(training)(z)
+        torch.testing.assert_close(y, wanted, rtol=1e-10, atol=1e-12)
+        slopes = gradients(y, (x, *ours.parameters())), gradients(wanted, (z, *theirs.parameters()))
+        for one, other in zip(*slopes, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name, dim", ALL)
+def test_copies_dtypes_and_inputs_that_are_not_contiguous(name, dim):
+    layer, x = built(name, dim), example(dim)
+    layer(x)
+    again = make_normalizer(name, 4, dim, **OPTIONS.get(name, {})).double()
+    again.load_state_dict(layer.state_dict())
+    for other in (again, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(other.eval()(x), layer.eval()(x)) and repr(other) == repr(layer)
+    apart = torch.stack([x, -x], dim=-1)[..., 0].transpose(0, -1).contiguous().transpose(0, -1)
+    assert not apart.is_contiguous()
+    torch.testing.assert_close(layer.train()(apart), layer(x), rtol=1e-12, atol=1e-12)
+    exact = layer(x)
+    for dtype in (torch.float32, torch.bfloat16):
+        y, eps = copy.deepcopy(layer).to(dtype)(x.to(dtype)), torch.finfo(dtype).eps
+        assert y.dtype == dtype
+        torch.testing.assert_close(y.double(), exact, rtol=8 * eps, atol=16 * eps)
 
 
 @pytest.mark.parametrize("name", BATCH_NAMES)
