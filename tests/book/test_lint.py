@@ -11,8 +11,11 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pytest
+from importlinter.application.use_cases import lint_imports
+from importlinter.configuration import configure
 
-from bookpress.pipeline import chapters
+from bookpress.pipeline import chapter_runs, chapters, prose
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("src", "tests", "benchmarks")
@@ -71,3 +74,43 @@ def test_a_chapter_checks_its_parameters_before_it_uses_one():
                 used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         late |= {chapter.name} if used & set(chapter.defaults) else set()
     assert late == set()
+
+
+MODULES = sorted((ROOT / "src").rglob("*.py"))
+#: A public name, or an alias beside it, would make the published runs of eight chapters stale: to be had when they are
+#: run again.
+BORROWED = {"report/instruments.py": {"_layers", "_left", "_owner", "_walk"}}
+
+
+def test_each_floor_imports_only_what_lies_below(capsys: pytest.CaptureFixture) -> None:
+    configure()
+    assert lint_imports(str(ROOT / "pyproject.toml"), cache_dir=None), capsys.readouterr().out
+
+
+def test_private_names_are_imported_by_nobody() -> None:
+    for path in MODULES:
+        nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
+        ours = [node for node in nodes if node.level or node.module.split(".")[0] in ("bnbook", "bookpress")]
+        private = {alias.name for node in ours for alias in node.names if alias.name.startswith("_")}
+        assert private <= {"__version__", *BORROWED.get("/".join(path.parts[-2:]), ())}, path
+
+
+PAGES = {
+    path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "book").rglob("*.md"))
+}
+PLAIN = ("mean", "median", "power", "value", "param", "n", "times", "points", "seeds")  # no interval, no link
+
+
+def images(text: str) -> list[str]:
+    """The alternative texts of a page."""
+    return [alt for _, alt, *_ in chapter_runs.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if "{{" in "".join(images(text))])
+def test_what_fills_an_alternative_text_is_plain(page):
+    """An attribute shows no markup, neither a chip's link nor a small interval; ` #` would end it."""
+    for alt in images(PAGES[page]):
+        assert {token.verb for token in prose.tokens(alt)} <= {*PLAIN, "stands"}, alt
+        assert not re.search(r"[<*`$\"]| #|\\\|", re.sub(r"\{\{ stands:.*?\}\}", "", alt)), alt
+        assert not prose.malformed(alt), alt

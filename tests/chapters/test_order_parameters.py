@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,6 @@ from bnbook.models import mlp
 from bnbook.probes.order_parameters import CHUNK, measure
 
 WIDE = (300, 300, 300, 300, 1)
-LETTERS = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
 
 
 def network(
@@ -40,63 +37,6 @@ def network(
 
 def gaussian(m: int, n: int, seed: int = 1) -> Tensor:
     return torch.randn(m, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def slow_pass(
-    model: nn.Sequential, x: Tensor, constants: list | None = None
-) -> tuple[list[Tensor], list[Tensor], Tensor]:
-    """Forward by hand: h^{l-1}, z^l, outputs; `constants`: (mean, variance) by layer, None: those of x."""
-    h, activations, preactivations, norms = x, [], [], 0
-    for layer in model:
-        if isinstance(layer, nn.Linear):
-            activations.append(h)
-            h = h @ layer.weight.T + layer.bias
-            preactivations.append(h)
-        elif isinstance(layer, nn.BatchNorm1d):
-            mean, variance = constants[norms] if constants else (h.mean(0), ((h - h.mean(0)) ** 2).mean(0))
-            h, norms = (h - mean) / (variance + layer.eps).sqrt() * layer.weight + layer.bias, norms + 1
-        else:
-            h = h.clamp(min=0)
-    return activations, preactivations, h
-
-
-def slow_order_parameters(model: nn.Sequential, x: Tensor, statistics: str) -> dict[str, np.ndarray]:
-    """Everything that `measure` returns, by loops over pairs; detached: one gradient for each example."""
-    activations, preactivations, outputs = slow_pass(model, x)
-    m, depth = len(x), len(preactivations)
-    if statistics == "batch":
-        deltas = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
-    else:
-        before_norm = [z.detach() for z in preactivations[:-1]]
-        constants = [(z.mean(0), z.var(0, correction=0)) for z in before_norm]
-        rows = []
-        for example in x:
-            _, z, f = slow_pass(model, example[None], constants)
-            rows.append(torch.autograd.grad(f[0, 0], z))
-        deltas = [torch.cat([row[l] for row in rows]) for l in range(depth)]
-
-    found = {name: np.full(depth + 1, np.nan) for name in LETTERS}
-    found |= {"f": np.zeros(depth), "f_pairs": np.zeros(depth)}
-    pairs, everything = list(permutations(range(m), 2)), list(product(range(m), repeat=2))
-    for l in range(1, depth + 1):
-        h, z, delta = (a.detach().numpy() for a in (activations[l - 1], preactivations[l - 1], deltas[l - 1]))
-        letters = (("q_hat", h, l - 1, h.shape[1]), ("q", z, l, z.shape[1]), ("q_tilde", delta, l, 1))
-        for name, a, index, scale in letters:
-            found[name][index] = np.mean([a[i] @ a[i] for i in range(m)]) / scale
-            found[name + "_xy"][index] = np.mean([a[i] @ a[j] for i, j in pairs]) / scale
-        found["f"][l - 1] = np.mean([(h[i] @ h[j]) * (delta[i] @ delta[j]) for i, j in everything])
-        found["f_pairs"][l - 1] = np.mean([(h[i] @ h[j]) * (delta[i] @ delta[j]) for i, j in pairs])
-    return found
-
-
-@pytest.mark.parametrize("statistics", ["detached", "batch"])
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_probe_equals_the_double_loop_over_pairs(norm: str, statistics: str) -> None:
-    model, x = network((6, 9, 7, 8, 3), norm), gaussian(7, 6)
-    measured, slow = measure(model, x, statistics), slow_order_parameters(model, x, statistics)
-    for name, expected in slow.items():
-        np.testing.assert_allclose(getattr(measured, name), expected, rtol=1e-10, atol=1e-12, err_msg=name)
-    assert measured.inputs == 7 and measured.statistics == statistics
 
 
 @pytest.mark.parametrize(

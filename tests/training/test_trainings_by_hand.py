@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bnbook.curves import guessing, moving_mean, started, steps_to_reach
-from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
+from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes
 from bnbook.deep_linear import summaries as of
 
 NAN, INF = math.nan, math.inf
@@ -61,16 +61,6 @@ def test_steps_that_are_looked_at():
     steps = LinearArm(steps=400).loss_steps()
     assert steps[:7] == [0, 1, 2, 3, 4, 5, 6] and steps[-1] == 400 and steps[-2] == 398
     assert LinearArm(steps=1).loss_steps() == [0, 1] and LinearArm(steps=10_000).loss_steps()[-2] == 9950
-
-
-def test_a_landscape_is_a_share_whatever_the_unit_of_the_loss():
-    """Means over eight examples at eight times the rate are the same training."""
-    of_sum = LinearArm("batch", **TINY, probe_steps=(0, 5))
-    of_mean = LinearArm("batch", **TINY | {"learning_rate": 8e-3}, probe_steps=(0, 5), reduction="mean")
-    whole, mean = (of.landscape(arm, train_stack([(arm, 2)])) for arm in (of_sum, of_mean))
-    for name, factor in (("loss_range", 1), ("random_change", 1), ("gradient_change", 8), ("smoothness", 8)):
-        assert whole[name] == pytest.approx(factor * mean[name]), name
-    assert whole["relative_change"] == pytest.approx(mean["relative_change"])
 
 
 def test_a_stable_rate_by_hand():
