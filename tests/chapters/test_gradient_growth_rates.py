@@ -349,3 +349,22 @@ def test_the_page_draws_a_layer_at_random_and_finds_its_rate():
     found = simulated(lambda u: np.maximum(u, 0), lambda u: u > 0, 12, units=40_000)
     assert found == pytest.approx(float(relu_growth(12)), rel=0.03)
     assert simulated(lambda u: u, np.ones_like, 12, units=40_000) == pytest.approx(10 / 9, rel=0.02)
+
+
+def test_biases_and_places_of_a_chain():
+    torch.manual_seed(0)
+    model = chain((50, 2000, 40, 30, 10), sigma_b2=0.25, normalized={1, 3})
+    assert model.linear1.bias.var().item() == pytest.approx(0.25, rel=0.1)
+    assert [hasattr(model.get_submodule(f"norm{k}"), "running_mean") for k in (1, 2, 3)] == [
+        True,
+        False,
+        True,
+    ]
+    for wrong in ([0], [4]):
+        with pytest.raises(BnbookError, match="expected numbers from 1 to 3"):
+            chain((5, 4, 4, 4, 3), normalized=wrong)
+    for wrong in ((6, 5, 4, 3), (6, 3)):
+        with pytest.raises(BnbookError, match="equally wide"):
+            residual(wrong)
+    names = [name for name, _ in residual((6, 5, 5, 5, 3)).named_children()]
+    assert names == ["linear1", "block2", "block3", "norm", "act", "readout"]

@@ -22,7 +22,7 @@ from made_up_runs import (
 )
 from page_cells import functions
 
-from bnbook.chapters import vgg
+from bnbook.chapters import scale, vgg
 from bnbook.models.vgg import HIDDEN
 from bnbook.probes.places import PLACES
 
@@ -174,3 +174,12 @@ def test_what_it_shows_at_a_loss_is_looked_up_by_the_losses_around():
     np.testing.assert_allclose(vgg.come_to(short)[0], [9, 4, 4, 3, 3, 3, 3, 3, 3, 3, 1, 1], atol=1e-9)
     broken = vgg.come_to(np.array([[5.0, 4.0, 3.0, 2.0, np.nan, 1.0, 1.0, 1.0]]))[0]
     np.testing.assert_array_equal(np.isnan(broken), [False] * 3 + [True] * 5)
+
+
+def test_what_is_compared_at_a_rung():
+    results = {"x.w1.none": np.array([np.e, 4.0]), "x.w1.batch": np.array([1.0, 2.0])}
+    assert scale.ratio("x").values(results, "w1") == pytest.approx([1.0, np.log(2)])
+    assert scale.points("x").values(results, "w1") == pytest.approx([100 * (1 - np.e), -200])
+    assert scale.level("x", "none", 0.0, 10.0).values(results, "w1") == pytest.approx([10 * np.e, 40])
+    assert scale.logarithm("x").values({"x.w1": np.ones(2)}, "w1").tolist() == [1.0, 1.0]
+    assert scale.ratio("x").values(results, "w1_2") is None

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook.chapters import landscape
+from bnbook.chapters import landscape, scale
 from bnbook.figures import drawn, finish, use_style
 from bnbook.plots.axes import name_few_decades
 from bnbook.plots.layout import WIDTH, on_a_phone, subplots
@@ -229,3 +229,8 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     if rows > 1:
         assert axes[1, 0].get_ylim() != (0, 5), "no scale that a page does not share"
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
+
+
+def test_a_factor_of_zero_or_infinity_leaves_a_gap():
+    assert np.isnan(scale._middle(np.array([1.0, np.inf]))).all()
+    assert scale._middle(np.array([1.0, 3.0]))[0] == 2

@@ -25,7 +25,7 @@ from page_cells import functions
 from page_cells import run as run_page
 from scipy.stats import spearmanr
 
-from bnbook.chapters import internal_covariate_shift, vgg
+from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
 from bnbook.probes.places import PLACES
 
 MEASURES = ("shift", "relative_shift", "cosine")
@@ -251,3 +251,8 @@ def test_moments_of_an_arm(made):
                     if way != "batch":
                         assert found[f"{name}_log"][seed] == pytest.approx(math.log(expected))
     assert not any(name.startswith("batch") and name.endswith("_log") for name in found)
+
+
+def test_errors_are_drawn_at_a_fiftieth_a_quarter_and_the_end():
+    assert predictiveness.shown(np.array([0, 1, 2, 10, 24, 25, 60, 100])) == [2, 5, 7]
+    assert predictiveness.shown(np.array([0, 3, 40, 100])) == [1, 2, 3]  # the first probe at it or behind
