@@ -52,3 +52,14 @@ def test_what_changes_committed_numbers_and_makes_no_chapter_stale():
     assert results.DIGITS == 9 and figures.CURVE_DIGITS == 4  # of every recorded number, of every drawn point
     for record in (results.record, results.record_table):
         assert inspect.signature(record).parameters["digits"].default == 9
+
+
+def test_the_line_like_the_square_of_the_first_gamma():
+    from bnbook.chapters import gamma_initialisation
+
+    tags = [gamma_initialisation.tag(net, g) for net in gamma_initialisation.NAMES for g in (3.0, 0.1, 1.0)]
+    found = {f"curve.eigenvalue.{tag}": np.array([2.0, 8.0]) for tag in tags}
+    (ax,) = gamma_initialisation.eigenvalues(found).axes
+    means, _, square = (line.get_ydata() for line in ax.lines[:3])
+    assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
+    assert ax.lines[3].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there

@@ -24,7 +24,7 @@ from bnbook.small_networks.descent import Descent
 from bnbook.training.arm import Arm
 from bnbook.training.engine import SGD
 
-NORMS = ("none", "batch", "noisy", "linf", "layer")
+NORMS = ("none", "batch", "noisy", "l1", "l2", "linf", "layer", "weight")
 
 
 @pytest.fixture(scope="module")
