@@ -21,7 +21,7 @@ from typing import Any
 from bnbook.errors import BnbookError
 from bookpress import atomic, coursework, paths
 from bookpress.book import book
-from bookpress.coursework import Assignment, CodeCell
+from bookpress.coursework import Assignment
 
 START, END = "<!-- measured by python scripts/course.py -->", "<!-- end -->"
 
@@ -36,11 +36,7 @@ def page_file() -> Path:
 
 def solved(assignment: Assignment) -> str:
     """The code of the right answers."""
-    cells = [cell for part in assignment.parts for cell in getattr(part, "cells", (part,))]
-    given = [
-        cell.source for cell in cells if isinstance(cell, CodeCell) and cell.kind in ("given", "solution")
-    ]
-    return "\n\n".join(given)
+    return "\n\n".join(cell.source for cell in assignment.of("given", "solution"))
 
 
 def code(assignment: Assignment) -> str:

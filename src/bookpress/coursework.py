@@ -19,12 +19,14 @@ import re
 import shutil
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
 import nbformat
 import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from bookpress import atomic, paths
 from bookpress.book import command_name
@@ -36,56 +38,51 @@ from bookpress.texts import read_text
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
 UNWRITTEN = 'raise NotImplementedError("nothing is written here yet")'
-KINDS = ("given", "solution", "public", "hidden", "found")
+#: Kinds of tests, and of code cells that are not given as they stand.
+TESTS = ("public", "hidden")
+KINDS = ("solution", *TESTS, "found")
 
 
 @dataclass(frozen=True)
-class CodeCell:
-    """A code cell of a question or of the assignment itself."""
+class Cell:
+    """A cell of a sheet."""
 
-    kind: str  # one of KINDS
+    kind: str  # text, question (its text), given, or one of KINDS
     source: str
+    question: str = ""  # the name of the one that it belongs to
     points: float = 0.0
     fails: str = ""  # what a failed test says
     says: str = ""  # the sentence that `found` fills
 
 
-@dataclass(frozen=True)
-class Question:
-    """A task: its text, what is given, one solution, tests."""
-
-    name: str
-    text: str
-    cells: tuple[CodeCell, ...] = ()
-
-    @property
-    def points(self) -> float:
-        return sum(cell.points for cell in self.cells)
-
-    @property
-    def tests(self) -> list[CodeCell]:
-        return [cell for cell in self.cells if cell.kind in ("public", "hidden")]
-
-
 @model
 class Assignment(Entry):
-    """One sheet; `parts` in order: texts, cells that are given, questions."""
+    """One sheet, its cells in order."""
 
     name: str
     title: Text
     chapter: Text
     minutes: Count  # that a student is meant to need
     goals: Annotated[tuple[Text, ...], Some]
-    parts: tuple[str | CodeCell | Question, ...]
-    found: CodeCell  # what a right answer "in words" finds; no student gets it
+    cells: tuple[Cell, ...]
 
     @property
-    def questions(self) -> tuple[Question, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Question))
+    def questions(self) -> list[str]:
+        """Their names, in order."""
+        return [cell.question for cell in self.cells if cell.kind == "question"]
+
+    @property
+    def found(self) -> Cell:
+        """What a right answer "in words" finds; no student gets it."""
+        return self.of("found")[0]
 
     @property
     def points(self) -> float:
-        return sum(question.points for question in self.questions)
+        return sum(cell.points for cell in self.of(*TESTS))
+
+    def of(self, *kinds: str, question: str = "") -> list[Cell]:
+        """The cells of these kinds, of one question or of all."""
+        return [cell for cell in self.cells if cell.kind in kinds and question in ("", cell.question)]
 
 
 def folder() -> Path:
@@ -99,40 +96,36 @@ def discover() -> list[Path]:
 
 def read(path: Path) -> Assignment:
     """The assignment in a file; PressError where a part is missing or misplaced."""
-    notebook = read_myst(read_text(path, path.name), path.name)
-    parts: list[str | CodeCell | Question] = []
-    found: list[CodeCell] = []
+    notebook, question = read_myst(read_text(path, path.name), path.name), ""
+    cells: list[Cell] = []
     for cell in notebook.cells:
         about = cell.metadata
         if cell.cell_type == "markdown":
-            parts.append(Question(about["question"], cell.source) if "question" in about else cell.source)
-            continue
-        kind = next((tag for tag in about.get("tags", []) if tag in KINDS), "given")
-        words = (about.get(name, "") for name in ("fails", "says"))
-        code = CodeCell(kind, cell.source, float(about.get("points", 0)), *words)
-        if kind == "found":
-            found.append(code)
-        elif parts and isinstance(parts[-1], Question):
-            parts[-1] = replace(parts[-1], cells=(*parts[-1].cells, code))
-        elif kind == "given":
-            parts.append(code)
+            question = about.get("question", "")
+            kind = "question" if question else "text"
         else:
+            kind = next((tag for tag in about.get("tags", []) if tag in KINDS), "given")
+        if kind in ("solution", *TESTS) and not question:
             raise PressError(f"{path.name}: a {kind} cell outside a question; expected it right after one")
-    if len(found) != 1 or not found[0].says:
-        raise PressError(f"{path.name}: {len(found)} cells tagged `found`; expected one, with `says`")
-    own = {"name": path.stem, "parts": tuple(parts), "found": found[0]}
-    made = valid(
-        Assignment, notebook.metadata.get("coursework", {}) | own, f"{path.name}: its header's coursework"
-    )
+        words = (about.get(name, "") for name in ("fails", "says"))
+        cells.append(Cell(kind, cell.source, question, float(about.get("points", 0)), *words))
+    header = notebook.metadata.get("coursework", {}) | {"name": path.stem, "cells": tuple(cells)}
+    made = valid(Assignment, header, f"{path.name}: its header's coursework")
+    if len(made.of("found")) != 1 or not made.found.says:
+        raise PressError(
+            f"{path.name}: {len(made.of('found'))} cells tagged `found`; expected one, with `says`"
+        )
     if not made.questions:
         raise PressError(f"{path.name} asks no question; expected at least one")
-    for question in made.questions:
-        where, kinds = f"{path.name}, question {question.name}", [cell.kind for cell in question.cells]
-        if kinds.count("solution") != 1 or not {"public", "hidden"} <= {*kinds}:
+    for name in made.questions:
+        kinds = [cell.kind for cell in made.of("given", *KINDS, question=name)]
+        if kinds.count("solution") != 1 or not {*TESTS} <= {*kinds}:
             said = ", ".join(kinds) or "no cells"
-            raise PressError(f"{where}: {said}; expected one solution, a public test and a hidden one")
-        if not all(cell.points > 0 and cell.fails for cell in question.tests):
-            raise PressError(f"{where}: a test without points or `fails`")
+            raise PressError(
+                f"{path.name}, question {name}: {said}; expected one solution, a public test and a hidden one"
+            )
+        if not all(test.points > 0 and test.fails for test in made.of(*TESTS, question=name)):
+            raise PressError(f"{path.name}, question {name}: a test without points or `fails`")
     return made
 
 
@@ -168,15 +161,13 @@ def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
 
 def points_table(assignments: Sequence[Assignment]) -> str:
     """CSV: assignment, chapter, question, points that public tests give, points that hidden ones give."""
-    lines: list[list[Any]] = [["assignment", "chapter", "minutes", "question", "public", "hidden"]]
-    for each in assignments:
-        for question in each.questions:
-            points = (
-                sum(c.points for c in question.tests if c.kind == kind) for kind in ("public", "hidden")
-            )
-            lines.append([each.name, each.chapter, each.minutes, question.name, *(f"{n:g}" for n in points)])
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(["assignment", "chapter", "minutes", "question", *TESTS])
+    for each in assignments:
+        for name in each.questions:
+            points = (sum(test.points for test in each.of(kind, question=name)) for kind in TESTS)
+            table.writerow([each.name, each.chapter, each.minutes, name, *(f"{n:g}" for n in points)])
     return buffer.getvalue()
 
 
@@ -197,7 +188,11 @@ def _one(assignment: Assignment, folder: Path) -> None:
     if found := [secret for secret in SECRETS if secret in student]:
         raise PressError(f"{assignment.name}: students would get {found[0]!r}; nothing was written")
     atomic.write_text(folder / "student" / source.name, student)
-    instructor = _with_found(_scrubbed(work / "out" / "autograder" / source.name), assignment)
+    instructor = _scrubbed(work / "out" / "autograder" / source.name)
+    instructor["cells"] += [
+        new_markdown_cell("## For the instructor: what a right answer finds", id="found-text"),
+        new_code_cell(f"{assignment.found.source}\nfound", id="found-code"),
+    ]
     atomic.write_text(folder / "instructor" / source.name, _text(instructor))
     (made,) = (work / "out" / "autograder").glob("*.zip")
     atomic.write_bytes(folder / "autograder" / f"{assignment.name}.zip", _same_bytes(made))
@@ -210,14 +205,6 @@ def _unwritten(notebook: dict) -> dict:
         if cell["cell_type"] == "code":
             source = "".join(cell["source"])
             cell["source"] = re.sub(r"^( +)\.\.\.$", rf"\1{UNWRITTEN}", source, flags=re.M)
-    return notebook
-
-
-def _with_found(notebook: dict, assignment: Assignment) -> dict:
-    """At the end, for the instructor: what a right answer to the written question finds."""
-    text = nbformat.v4.new_markdown_cell("## For the instructor: what a right answer finds", id="found-text")
-    code = nbformat.v4.new_code_cell(f"{assignment.found.source}\nfound", id="found-code")
-    notebook["cells"] += [text, code]
     return notebook
 
 
@@ -251,69 +238,59 @@ def _same_bytes(path: Path) -> bytes:
 
 # ---- The notebook that otter-grader takes apart (its "Otter Assign" format) ------------------------------------------
 
+SETTINGS: dict[str, Any] = {
+    "init_cell": True,
+    "check_all_cell": True,
+    "export_cell": {"pdf": False, "run_tests": True},
+    "run_tests": False,  # our own tests grade the solution
+    "requirements": ["numpy", "torch"],  # where the zip grades; otter itself is there
+    "tests": {"ok_format": False, "files": False},
+    "solutions_pdf": False,
+    "template_pdf": False,
+    "generate": {"pdf": False, "show_stdout": False, "show_hidden": False, "seed": None},
+}
+MAKE = {"text": new_markdown_cell, "question": new_markdown_cell}  # of a cell's source, others are code
+
 
 def master(assignment: Assignment) -> Any:
     """The master: texts and cells as they are, questions between otter's raw cells."""
-    made = nbformat.v4.new_notebook()
+    lines = [
+        f"# {assignment.title}",
+        "",
+        f"About {assignment.minutes} minutes; {assignment.points:g} points.",
+    ]
+    lines += ["", "When you are done you can:", "", *(f"- {goal}" for goal in assignment.goals)]
+    made = new_notebook()
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    made.cells = [_raw("# ASSIGNMENT CONFIG", _settings(assignment)), _title(assignment)]
-    for part in assignment.parts:
-        if isinstance(part, Question):
-            made.cells += _question(part)
-        elif isinstance(part, CodeCell):
-            made.cells.append(nbformat.v4.new_code_cell(part.source))
-        else:
-            made.cells.append(nbformat.v4.new_markdown_cell(part))
+    made.cells = [_raw("# ASSIGNMENT CONFIG", {"name": assignment.name} | SETTINGS)]
+    made.cells.append(new_markdown_cell("\n".join(lines)))
+    for name, group in groupby(assignment.cells, lambda cell: cell.question):
+        cells = [*group]
+        if not name:
+            made.cells += [
+                MAKE.get(cell.kind, new_code_cell)(cell.source) for cell in cells if cell.kind != "found"
+            ]
+            continue
+        text, given, solution = (
+            [MAKE.get(kind, new_code_cell)(cell.source) for cell in cells if cell.kind == kind]
+            for kind in ("question", "given", "solution")
+        )
+        tests = [cell for cell in cells if cell.kind in TESTS]
+        points = sum(test.points for test in tests)
+        made.cells += [_raw("# BEGIN QUESTION", {"name": name, "points": points}), *text, *given]
+        made.cells += [_raw("# BEGIN SOLUTION"), *solution, _raw("# END SOLUTION"), _raw("# BEGIN TESTS")]
+        made.cells += [*map(_test, tests), _raw("# END TESTS"), _raw("# END QUESTION")]
     for number, cell in enumerate(made.cells):
         cell.id = f"cell-{number}"  # the same bytes each time
     return made
 
 
-def _settings(assignment: Assignment) -> dict[str, Any]:
-    return {
-        "name": assignment.name,
-        "init_cell": True,
-        "check_all_cell": True,
-        "export_cell": {"pdf": False, "run_tests": True},
-        "run_tests": False,  # our own tests grade the solution
-        "requirements": ["numpy", "torch"],  # where the zip grades; otter itself is there
-        "tests": {"ok_format": False, "files": False},
-        "solutions_pdf": False,
-        "template_pdf": False,
-        "generate": {"pdf": False, "show_stdout": False, "show_hidden": False, "seed": None},
-    }
-
-
-def _title(assignment: Assignment) -> Any:
-    time = f"About {assignment.minutes} minutes; {assignment.points:g} points."
-    lines = [f"# {assignment.title}", "", time, "", "When you are done you can:", ""]
-    return nbformat.v4.new_markdown_cell("\n".join([*lines, *(f"- {goal}" for goal in assignment.goals)]))
-
-
-def _question(question: Question) -> list[Any]:
-    def code(kind: str) -> list[Any]:
-        return [nbformat.v4.new_code_cell(cell.source) for cell in question.cells if cell.kind == kind]
-
-    return [
-        _raw("# BEGIN QUESTION", {"name": question.name, "points": question.points}),
-        nbformat.v4.new_markdown_cell(question.text),
-        *code("given"),
-        _raw("# BEGIN SOLUTION"),
-        *code("solution"),
-        _raw("# END SOLUTION"),
-        _raw("# BEGIN TESTS"),
-        *(nbformat.v4.new_code_cell(_test(cell)) for cell in question.tests),
-        _raw("# END TESTS"),
-        _raw("# END QUESTION"),
-    ]
-
-
-def _test(cell: CodeCell) -> str:
+def _test(cell: Cell) -> Any:
     settings = {"points": cell.points, "hidden": cell.kind == "hidden", "failure_message": cell.fails}
     config = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False, width=10_000)
-    return f'""" # BEGIN TEST CONFIG\n{config}""" # END TEST CONFIG\n{cell.source}'
+    return new_code_cell(f'""" # BEGIN TEST CONFIG\n{config}""" # END TEST CONFIG\n{cell.source}')
 
 
 def _raw(first: str, settings: dict[str, Any] | None = None) -> Any:
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True) if settings else ""
-    return nbformat.v4.new_raw_cell(f"{first}\n{text}".strip())
+    return new_raw_cell(f"{first}\n{text}".strip())

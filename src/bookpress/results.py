@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
 
 from bookpress import atomic, paths
 from bookpress.book import command_name
@@ -41,9 +41,8 @@ class Results(Mapping):
     header: dict[str, Any] = field(default_factory=dict)
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     draws: tuple[Results, ...] = ()  # of a published run: what earlier ones gave, the oldest first
-    counting: dict[Any, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )  # see claims.draws
+    #: What claims.draws has found of it already.
+    counting: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.entries:
@@ -69,9 +68,8 @@ class Results(Mapping):
         try:
             import pandas
         except ImportError:
-            raise PressError(
-                "pandas is not installed; install it, or use `bookpress.results.as_csv`"
-            ) from None
+            words = "pandas is not installed; install it, or use `bookpress.results.as_csv`"
+            raise PressError(words) from None
         return pandas.DataFrame(rows(self), columns=list(COLUMNS))
 
 
@@ -101,22 +99,20 @@ def record(
     drawn. Raises PressError for a malformed name or unit, a name recorded already in this run, a value without a
     seed axis, or a seed list of another length.
     """
+    path, array = _path(), as_array(values, name)
     if not NAME.fullmatch(name):
         raise PressError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
     if MARKS.search(unit):
         raise PressError(f"result {name!r} has the unit {unit!r}; expected plain words")
-    path = _path()
     if name in _session.entries and path is not None:
-        raise PressError(
-            f"result {name!r} was recorded already in this run; give the second one its own name"
-        )
-    array = as_array(values, name)
-    if array.ndim == 0 or array.shape[0] == 0:
+        words = "was recorded already in this run; give the second one its own name"
+        raise PressError(f"result {name!r} {words}")
+    if not array.size or array.ndim == 0:
         raise PressError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
-    drawn = range(_first_seed, _first_seed + array.shape[0])
-    listed = list(drawn) if seeds is None else [int(seed) for seed in seeds]
-    if len(listed) != array.shape[0]:
-        raise PressError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
+    listed = range(_first_seed, _first_seed + len(array)) if seeds is None else map(int, seeds)
+    listed = list(listed)
+    if len(listed) != len(array):
+        raise PressError(f"result {name!r} has {len(array)} values but {len(listed)} seeds")
     if len(set(listed)) != len(listed):
         raise PressError(f"result {name!r} has a seed twice: {listed}; expected every seed once")
     _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
@@ -174,64 +170,38 @@ def read(path: Path) -> Results:
     except FileNotFoundError:
         raise PressError(f"no results file {name}; run the chapter first ({command_name()} run)") from None
     try:
-        content = json.loads(text)
-        entries = content.pop("results")
-        _require_whole(hashlib.sha256(text).digest(), name, content, entries)
+        header = json.loads(text)
+        found = Results(header, header.pop("results"), read_draws(draws_path(path)))
+        if _is_new(text):
+            if header["schema"] != SCHEMA:
+                words = f"schema {header['schema']}, expected {SCHEMA}"
+                raise PressError(f"{name}: {words}; run the chapter again")
+            File.model_validate({"results": found.entries, **header})
+            _ = [*found.values()]
+            _whole.add(hashlib.sha256(text).digest())
+    except ValidationError as error:
+        raise PressError(
+            f"{name} is not a whole results file: {mistake(error)}; run the chapter again"
+        ) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise PressError(f"{name} is not a whole results file; run the chapter again") from None
-    return Results(content, entries, read_draws(draws_path(path)))
+    return found
 
 
 _whole: set[bytes] = set()  # SHA-256 of files that were found whole: one command reads them many times
 
 
-def _require_whole(known: bytes, name: str, header: dict[str, Any], entries: dict[str, Any]) -> None:
-    if known in _whole:
-        return
-    if header["schema"] != SCHEMA:
-        raise PressError(f"{name}: schema {header['schema']}, expected {SCHEMA}; run the chapter again")
-    try:
-        File.model_validate({"results": entries, **header})
-    except ValidationError as error:
-        raise PressError(
-            f"{name} is not a whole results file: {mistake(error)}; run the chapter again"
-        ) from None
-    for entry in entries.values():
-        decode(entry["values"])
-    _whole.add(known)
+def _is_new(text: bytes) -> bool:
+    return hashlib.sha256(text).digest() not in _whole
 
 
 # ---- What a results file holds; a key may be missing where a file is older than it ----------------------------------
 
 
-class _Part(BaseModel):
-    """Keys of a file, each of its type; others may stand beside them."""
-
-    model_config = ConfigDict(strict=True)
-
-
-class DataSet(_Part):
-    name: str = ""
-    train: int = 0
-    test: int = 0
-    shape: list[int] = []
-    sha256: str | None = None
-    exact: bool = False
-
-
-class Provenance(_Part):
-    commit: str = ""
-    dirty: bool = False
-    date: str = ""
-    device: str = ""
-    kernels: str = ""
-    threads: int = 0
-    seeds: list[int] = []
-    seconds: float = 0
-    store: dict = {}
-    peak_memory_mib: float | None = None
-    platform: str = ""
-    versions: dict[str, str] = {}
+def _keys(of: Mapping[Any, str]) -> type[BaseModel]:
+    """Keys of a file by their types; others may stand beside them."""
+    kinds = {name: (kind, None) for kind, names in of.items() for name in names.split()}
+    return create_model("Keys", __config__=ConfigDict(strict=True), **kinds)
 
 
 def _words(unit: str) -> str:
@@ -241,28 +211,40 @@ def _words(unit: str) -> str:
     return unit
 
 
-class Result(_Part):
+class Result(BaseModel):
+    model_config = ConfigDict(strict=True)
+
     values: list
     unit: Annotated[str, AfterValidator(_words)]
     seeds: list[int]
     note: str = ""
 
 
-class File(_Part):
-    chapter: str = ""
-    profile: str = ""
-    parameters: dict = {}
-    default_parameters: bool = True
-    fingerprint: dict[str, str] = {}
-    claims: dict[str, str] = {}
-    locks: str = ""
-    judged: dict[str, dict[str, str]] = {}
-    files: dict[str, str] = {}
-    data: list[DataSet] = []
-    provenance: Provenance = Provenance()
-    content: str = ""
-    results: dict[str, Result] = {}
-
+DataSet = _keys({str: "name", int: "train test", list[int]: "shape", str | None: "sha256", bool: "exact"})
+Provenance = _keys(
+    {
+        str: "commit date device kernels platform",
+        bool: "dirty",
+        int: "threads",
+        list[int]: "seeds",
+        float: "seconds",
+        float | None: "peak_memory_mib",
+        dict: "store",
+        dict[str, str]: "versions",
+    }
+)
+File = _keys(
+    {
+        str: "chapter profile locks content",
+        dict: "parameters",
+        bool: "default_parameters",
+        dict[str, str]: "fingerprint claims files",
+        dict[str, dict[str, str]]: "judged",
+        list[DataSet]: "data",
+        Provenance: "provenance",
+        dict[str, Result]: "results",
+    }
+)
 
 #: What a draw is told apart by and shown with.
 DRAWN_WITH = {"chapter", "profile", "parameters", "fingerprint", "content", "provenance"}
@@ -280,15 +262,14 @@ def read_draws(path: Path) -> tuple[Results, ...]:
     what was published."""
     try:
         text = path.read_bytes()
-        listed, known = json.loads(text)["draws"], hashlib.sha256(text).digest()
-        found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
-        if known not in _whole:
+        found = tuple(Results(draw["header"], draw["results"]) for draw in json.loads(text)["draws"])
+        if _is_new(text):
             for draw in found:
                 whole = File.model_validate({**draw.header, "results": draw.entries})
                 seeds = all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
                 if draw.header["digest"] != draw_digest(draw) or DRAWN_WITH - draw.header.keys() or not seeds:
                     raise ValueError
-            _whole.add(known)
+            _whole.add(hashlib.sha256(text).digest())
     except FileNotFoundError:
         return ()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -341,10 +322,10 @@ def _save(path: Path | None) -> None:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    elif isinstance(values, (list, tuple)):
-        values = [v.detach().cpu().numpy() if hasattr(v, "detach") else v for v in values]
+    def plain(value: Any) -> Any:
+        return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+
+    values = [*map(plain, values)] if isinstance(values, (list, tuple)) else plain(values)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

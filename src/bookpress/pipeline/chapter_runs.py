@@ -10,7 +10,8 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bookpress import claims, paths, results, stamp
-from bookpress.claims import Claim, Row, Test, chapter_claims, draws, judging, locks
-from bookpress.claims.recorded import over_draws
+from bookpress.claims import Claim, Row, chapter_claims, draws, judging, locks
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
@@ -43,6 +43,8 @@ class Evidence:
 
     chapter: Chapter
     folder: Path
+    #: What was asked of it already: results by name and what they stand beside, verdicts by claim and locks.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -102,27 +104,10 @@ class Evidence:
         """Seeds and values of a recorded result as pages quote it, in one sentence with the results `together`:
         where a claim reads it, by all its draws."""
         asked = name, frozenset(together)
-        if asked not in self._quoted:
-            self._quoted[asked] = draws.as_quoted(name, self.results, self._pooled, asked[1])
-        return self._quoted[asked]
-
-    def counted(self, claim: Claim, test: Test, name: str) -> tuple[list[int], np.ndarray]:
-        """Seeds and values of a recorded result as this test of the claim reads it, by all draws that count."""
-        return over_draws(name, draws.counted(claim, self.results))
-
-    @cached_property
-    def _pooled(self) -> list[Claim]:
-        """The claims that earlier draws may count for."""
-        return chapter_claims(self.chapter.name) if self.results.draws else []
-
-    @cached_property
-    def judged(self) -> dict[Any, Row]:
-        """What was judged already by this run."""
-        return {}
-
-    @cached_property
-    def _quoted(self) -> dict[tuple[str, frozenset[str]], tuple[list[int], np.ndarray]]:
-        return {}
+        if asked not in self.known:
+            pooled = chapter_claims(self.chapter.name) if self.results.draws else []
+            self.known[asked] = draws.as_quoted(name, self.results, pooled, asked[1])
+        return self.known[asked]
 
     def per_seed(
         self, name: str, index: str | None = None, *, alone: bool = False, together: Collection[str] = ()
@@ -214,36 +199,25 @@ def judged(claim: Claim, evidence: Evidence) -> Row:
     remark where its words are not those that the run was made under."""
     chain, run = locks.read(), evidence.results
     key = claim, chain.head(claim.chapter)
-    if key in evidence.judged:
-        return evidence.judged[key]
+    if key in evidence.known:
+        return evidence.known[key]
+    given = {"profile": evidence.profile, "exact": evidence.chapter.exact}
     stands, changes = locks.standing(claim, run, chain), locks.deviations(chain.of_claim(claim.id))
+    earlier = draws.counting(claim, run)
+    more_seeds = any(
+        set(draw.entries[name]["seeds"]) - set(run.entries[name]["seeds"])
+        for draw in earlier
+        for name in set(claim.result_names()) & set(draw) & set(run)
+    )
 
     def known(verdict: str) -> Row:
-        fresh = fresh_verdict(claim, verdict, evidence)
+        alone = claims.verdict(claim, replace(run, draws=()), **given) if earlier else verdict
+        fresh = alone if alone != verdict else ""  # what the last run says by itself
         remark = f"fresh seeds alone: “{fresh}”" if fresh else _remark(claim, verdict, run.header)
-        found = {"remark": remark, "fresh": fresh, "pooled": _pooled(claim, run), "locked": stands.date}
+        found = {"remark": remark, "fresh": fresh, "pooled": more_seeds, "locked": stands.date}
         return found | {"exploratory": stands.exploratory, "changed": [each.words for each in changes]}
 
-    row = claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact, known=known)
-    return evidence.judged.setdefault(key, row)
-
-
-def fresh_verdict(claim: Claim, verdict: str, evidence: Evidence) -> str:
-    """What the last run says by itself, where with earlier draws it is something else."""
-    last = evidence.results
-    if not draws.counting(claim, last):
-        return ""
-    alone = claims.verdict(claim, replace(last, draws=()), evidence.profile, exact=evidence.chapter.exact)
-    return alone if alone != verdict else ""
-
-
-def _pooled(claim: Claim, last: Results) -> bool:
-    """Whether earlier draws add seeds to what a claim reads."""
-    return any(
-        set(draw.entries[name]["seeds"]) - set(last.entries[name]["seeds"])
-        for draw in draws.counting(claim, last)
-        for name in set(claim.result_names()) & set(draw) & set(last)
-    )
+    return evidence.known.setdefault(key, claims.judge(claim, run, known=known, **given))
 
 
 def chapter_verdicts(evidence: Evidence) -> list[Row]:
@@ -258,11 +232,9 @@ def as_recorded(
     """What a run notes of its own verdicts, so that whatever turns them later shows."""
     noted = {}
     for claim in listed:
-        try:
+        with suppress(PressError):  # a result is missing or not as the test needs it: the gate says so
             word = claims.verdict(claim, recorded, profile, exact=exact)
-        except PressError:  # a result is missing or not as the test needs it: the gate says so
-            continue
-        noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
+            noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
     return noted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -42,25 +42,22 @@ def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind
         raise PressError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
     for node in nodes:
         try:
-            target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
-            name, values[name] = target.id, ast.literal_eval(node.value)
+            name = _target(node).id
+            values[name] = ast.literal_eval(node.value)
         except (ValueError, TypeError, AttributeError):
-            raise PressError(
-                f"{chapter}: line {node.lineno} of its parameters cell is not `name: kind = literal`; move other "
-                "code to the next cell"
-            ) from None
-        hint = node.annotation if isinstance(node, ast.AnnAssign) else None
+            words = "is not `name: kind = literal`; move other code to the next cell"
+            raise PressError(f"{chapter}: line {node.lineno} of its parameters cell {words}") from None
+        hint = getattr(node, "annotation", None)
+        bare += [name] * (hint is None)
         try:
             said = hint.value if isinstance(hint, ast.Constant) else ast.unparse(hint) if hint else None
             kinds[name] = kind(said) if said else like(values[name])
         except PressError as error:
             raise PressError(f"{chapter}: parameter {name}: {error}") from None
-        bare += [name] * (hint is None)
     if bare and len(bare) < len(nodes):
         said = f"{bare[0]}: {kinds[bare[0]].text} = {values[bare[0]]!r}"
-        raise PressError(
-            f"{chapter}: parameter {bare[0]} has no kind, though others have one; expected `{said}`"
-        )
+        words = f"parameter {bare[0]} has no kind, though others have one; expected `{said}`"
+        raise PressError(f"{chapter}: {words}")
     return values, kinds
 
 
@@ -69,7 +66,7 @@ def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any
     in the comment where they differ."""
     lines = source.split("\n")
     for node in reversed(ast.parse(source).body):
-        target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
+        target = _target(node)
         first, last, place = node.lineno - 1, node.end_lineno - 1, node.value
         own = ast.literal_eval(place)
         value, said = values.get(target.id, own), (beside or {}).get(target.id, own)
@@ -96,24 +93,24 @@ def parse_assignments(pairs: list[str]) -> dict[str, str]:
 
 def read_file(path: str) -> dict[str, Any]:
     """The parameters of a `--params` YAML file."""
+    where = f"--params {path}"
     try:
         Path(path).stat()
-        text = read_text(Path(path), f"--params {path}", LARGEST + 1)  # what is no file may have no end
+        text = read_text(Path(path), where, LARGEST + 1)  # what is no file may have no end
     except OSError as error:
         why = (error.strerror or "cannot be read").lower()
-        raise PressError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
+        raise PressError(f"{where}: {why}; expected a YAML file of name: value lines") from None
     if len(text) > LARGEST:
-        raise PressError(
-            f"--params {path} has more than {LARGEST >> 10} KiB; expected some lines of name: value"
-        )
-    content = parse_yaml(text, f"--params {path}")
+        raise PressError(f"{where} has more than {LARGEST >> 10} KiB; expected some lines of name: value")
+    content = parse_yaml(text, where)
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        raise PressError(f"--params {path} holds no parameters; expected name: value lines")
+        raise PressError(f"{where} holds no parameters; expected name: value lines")
     return content
 
 
-def _only(targets: list[ast.expr]) -> ast.expr:
-    (target,) = targets
+def _target(node: Any) -> Any:
+    """The one name that a line assigns to."""
+    (target,) = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
     return target
 
 
@@ -143,9 +140,8 @@ class Front(Entry):
     exact: Truth = False
     data: Annotated[tuple[str, ...], BeforeValidator(_families)] = ()
     profiles: Layer | None = None  # its own settings
-    settings: dict[str, list[str]] | None = (
-        None  # file beside it -> groups of it, each again settings by profile
-    )
+    #: File beside it -> groups of it, each again settings by profile.
+    settings: dict[str, list[str]] | None = None
 
 
 def by_profile(chapter: str, path: Path, front: Front) -> dict[str, dict[str, Any]]:
@@ -155,30 +151,23 @@ def by_profile(chapter: str, path: Path, front: Front) -> dict[str, dict[str, An
     for file, groups in (front.settings or {}).items():
         if not (path.parent / file).is_file():
             raise PressError(f"{chapter}: no settings file {file}; expected it beside the chapter")
-        content = valid(
-            dict[str, Any], read_yaml(path.parent / file, f"{chapter}: {file}"), f"{chapter}: {file}"
-        )
+        where = f"{chapter}: {file}"
+        content = valid(dict[str, Any], read_yaml(path.parent / file, where), where)
         for group in groups:
             if group not in content:
-                raise PressError(f"{chapter}: {file} has no group {group!r}; it has: {', '.join(content)}")
-            where = f"{file}, {group}"
-            layers.append((where, valid(Layer, content[group] or {}, f"{chapter}: {where}")))
-    return {profile: _one(chapter, profile, layers) for profile in PROFILES}
-
-
-def _one(chapter: str, profile: str, layers: Sequence[tuple[str, Layer]]) -> dict[str, Any]:
-    """The settings at one profile."""
-    found: dict[str, tuple[str, Any]] = {}
-    for where, layer in layers:
-        for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
-            for name, value in (layer.get(part) or {}).items():
-                if name in found:
-                    raise PressError(
-                        f"{chapter}: {name} at profile {profile} is given twice, in {found[name][0]} and in "
-                        f"{where} ({part}); expected it once"
-                    )
-                found[name] = (f"{where} ({part})", value)
-    return {name: value for name, (_, value) in found.items()}
+                raise PressError(f"{where} has no group {group!r}; it has: {', '.join(content)}")
+            layers.append((f"{file}, {group}", valid(Layer, content[group] or {}, f"{where}, {group}")))
+    settings: dict[str, dict[str, Any]] = {profile: {} for profile in PROFILES}
+    for profile, found in settings.items():
+        given: dict[str, str] = {}
+        for file, layer in layers:
+            for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
+                for name, value in (layer.get(part) or {}).items():
+                    if name in given:
+                        words = f"is given twice, in {given[name]} and in {file} ({part}); expected it once"
+                        raise PressError(f"{chapter}: {name} at profile {profile} {words}")
+                    found[name], given[name] = value, f"{file} ({part})"
+    return settings
 
 
 # ---- The chapters: MyST text in book/PART/chapter.md, read as notebooks --------------------------------------------
@@ -214,19 +203,15 @@ class Chapter:
     @cached_property
     def _plain(self) -> dict[str, Any]:
         """The notebook in plain types; kept by the text, for to read that takes long."""
-        return kept(
-            f"notebook of {self.name}", f"{version('jupytext')} {book().package} {self.text}", self._read
-        )
+        key = f"{version('jupytext')} {book().package} {self.text}"
+        return kept(f"notebook of {self.name}", key, self._read)
 
     def _read(self) -> dict[str, Any]:
         notebook = read_myst(self.text, self.name)
         for name in (book().package, "jupytext"):
             notebook.metadata.pop(name, None)
-        notebook.metadata["kernelspec"] = {
-            "name": "python3",
-            "display_name": "Python 3",
-            "language": "python",
-        }
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = kernel
         for number, cell in enumerate(notebook.cells):
             cell["id"] = f"cell-{number}"  # jupytext's are random, and the evidence should not be
         code = [each for each in notebook.cells if each.cell_type == "code" and not is_parameters(each)]
@@ -303,17 +288,14 @@ def read_myst(text: str, file: str) -> Any:
     from nbformat import ValidationError
 
     if line := _boxed(text):
-        raise PressError(
-            f"{file}, line {line}: a code cell inside a box of colons, which jupytext cuts in two and the site does not run; "
-            "end the box before it"
-        )
+        words = "which jupytext cuts in two and the site does not run; end the box before it"
+        raise PressError(f"{file}, line {line}: a code cell inside a box of colons, {words}")
     try:
         return jupytext.reads(text, fmt="md:myst")
     except ValidationError as error:
         known = f"{error.instance!r}, expected {error.validator_value}"
-        raise PressError(
-            f"{file}: a cell has {known}; tags are a list: write :tags: [{error.instance}]"
-        ) from None
+        words = f"tags are a list: write :tags: [{error.instance}]"
+        raise PressError(f"{file}: a cell has {known}; {words}") from None
     except (ValueError, yaml.YAMLError, MystMetadataParsingError) as error:
         raise PressError(f"{file}: no MyST notebook: {' '.join(str(error).split())}") from None
 
@@ -351,20 +333,12 @@ def read(path: Path, name: str) -> Chapter:
     if lines[0] != "---" or "---" not in lines[1:]:
         raise PressError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
     front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
-    own = front.get(book().package) if isinstance(front, dict) else None
-    about = valid(
-        Front, own or {}, f"{name}: `{book().package}:` in its front matter (CONTRIBUTING.md has a template)"
-    )
-    values = by_profile(name, path, about)
-    here = {each for each in PROFILES if each not in OPTIONAL or each in (about.profiles or {})}
-    return Chapter(
-        name,
-        path,
-        about.title,
-        about.exact,
-        about.data,
-        {each: values[each] for each in PROFILES if each in here},
-    )
+    own, package = (front if isinstance(front, dict) else {}), book().package
+    where = f"{name}: `{package}:` in its front matter (CONTRIBUTING.md has a template)"
+    about = valid(Front, own.get(package) or {}, where)
+    here = {*PROFILES} - {*OPTIONAL} | {*(about.profiles or {})}
+    values = {each: found for each, found in by_profile(name, path, about).items() if each in here}
+    return Chapter(name, path, about.title, about.exact, about.data, values)
 
 
 def select(names: list[str]) -> list[Chapter]:
@@ -374,11 +348,10 @@ def select(names: list[str]) -> list[Chapter]:
     chosen = []
     for name in names:
         clean = name.removeprefix("book/").removesuffix(".md")
-        matches = (
-            [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
-        )
+        of_name = [chapter for known_as, chapter in known.items() if known_as.split("/")[-1] == clean]
+        matches = [known[clean]] if clean in known else of_name
         if len(matches) != 1:
             hint = did_you_mean(clean, known, 0.5)
             raise PressError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
-        chosen.append(matches[0])
+        chosen += matches
     return chosen

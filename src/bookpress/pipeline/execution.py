@@ -25,8 +25,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import atomic, exits, paths, results, stamp
+from bookpress import atomic, claims, exits, paths, results, stamp
 from bookpress.book import book, folders
+from bookpress.claims import locks
 from bookpress.claims.scope import other_settings
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
@@ -118,7 +119,7 @@ def _end_kernels(scratch: Path) -> None:
 @contextmanager
 def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
     """What a kernel finds around it while it runs, and this process again afterwards."""
-    before = dict(os.environ)
+    before, path = dict(os.environ), os.environ.get("PYTHONPATH")
     os.environ.pop("PYTHONSTARTUP", None)
     os.environ |= {
         "BNBOOK_RESULTS": str(work.results_path),
@@ -132,19 +133,14 @@ def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
         "JUPYTER_RUNTIME_DIR": str(scratch / "own" / "jupyter"),
         "JUPYTER_PREFER_ENV_PATH": "1",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": _before(str(scratch / "code"), "PYTHONPATH"),
-        "PATH": _before(str(Path(sys.executable).parent), "PATH"),
+        "PYTHONPATH": os.pathsep.join([str(scratch / "code"), *filter(None, [path])]),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", os.defpath)]),
     }
     try:
         yield
     finally:
         os.environ.clear()
         os.environ |= before
-
-
-def _before(first: str, name: str) -> str:
-    """A list of folders with one more in front."""
-    return os.pathsep.join([first, *filter(None, [os.environ.get(name)])])
 
 
 @contextmanager
@@ -159,16 +155,13 @@ def _progress(label: str, said: Path) -> Iterator[None]:
         while not over.wait(0.5 if watched else 30):
             line = said.read_text(encoding="utf-8").rpartition("\n")[0].rpartition("\n")[2]
             own = not line and watched
-            if own:
-                line = f"runs for {time.monotonic() - started:.0f} s"
+            line = f"runs for {time.monotonic() - started:.0f} s" if own else line
             if line and line != shown:
                 shown = line
                 text = f"\r\x1b[K{label}: {line}" if watched else f"{label}: {line}\n"
-                sys.stderr.write(text)
-                sys.stderr.flush()
+                print(text, end="", file=sys.stderr, flush=True)
         if shown and watched:
-            sys.stderr.write("\r\x1b[K" if own else "\n")
-            sys.stderr.flush()
+            print("\r\x1b[K" if own else "\n", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
@@ -220,29 +213,34 @@ def run_chapter(
     lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
     with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-        code = copy_packages(scratch)
-        began = stamp.of_chapter(chapter.code_cells, values, [], stamp.Code(code))
-        made_from = gate.made_from(chapter, began)
+        made = {
+            "fingerprint": stamp.of_chapter(
+                chapter.code_cells, values, [], stamp.Code(copy_packages(scratch))
+            )
+        }
+        made |= {"claims": claims.chapter_claims(chapter.name), "locks": locks.read().head(chapter.name)}
+        made |= gate.commit()
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(_with_its_end(chapter.notebook, scratch), scratch / "input.ipynb")
         started = time.time()
         failure = execute_notebook(scratch / "input.ipynb", work, values, called)
-        _complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
+        _complete(work, values, values == parameters, made | {"seconds": round(time.time() - started, 1)})
         problems = [failure] if failure else gate.problems(work, fresh=True)
         if not problems and not (scratch / ENDED).exists():
             problems = ["the kernel ended before its last cell did; perhaps memory ran out"]
-        failed_path = target.notebook_path.with_suffix(".failed.ipynb")
-        numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
+        kept_apart = {part: getattr(target, part) for part in ("notebook_path", "results_path")}
+        kept_apart = {part: path.with_suffix(f".failed{path.suffix}") for part, path in kept_apart.items()}
+        for part, path in kept_apart.items():  # those of the run before go; the numbers somebody may look at
+            path.unlink(missing_ok=True)
+            if problems:
+                os.replace(getattr(work, part), path)
         if problems:
-            os.replace(work.notebook_path, failed_path)
-            os.replace(work.results_path, numbers)
-            error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed_path}", *problems]))
+            said = f"{called} failed; its notebook is {kept_apart['notebook_path']}"
+            error = ChapterFailed("\n  ".join([said, *problems]))
             error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
             raise error
         move(work, target)
-        for left in (failed_path, numbers):  # of the run before
-            left.unlink(missing_ok=True)
     return target
 
 
@@ -260,7 +258,7 @@ def _with_its_end(notebook: Any, scratch: Path) -> Any:
     return page
 
 
-def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
+def _complete(work: Evidence, values: dict[str, Any], default: bool, made: dict[str, Any]) -> None:
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
@@ -269,33 +267,32 @@ def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: 
     gate.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
-    run, chapter = recorded.header, work.chapter
-    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    other = other_settings(values, chapter.parameters(values["profile"]), rows)
-    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    run, chapter, profile = recorded.header, work.chapter, values["profile"]
+    rows, device = run.get("data", []), {"name": "cpu", "threads": 1} | run.get("device", {})
+    other = other_settings(values, chapter.parameters(profile), rows)
     recorded.header = {
         "chapter": chapter.name,
-        "profile": values["profile"],
+        "profile": profile,
         "parameters": values,
         "default_parameters": default,
         **({"other_settings": other} if other else {}),
         "fingerprint": made["fingerprint"] | {"data": stamp.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],
-        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "judged": chapter_runs.as_recorded(made["claims"], recorded, profile, chapter.exact),
         "files": {},
         "data": rows,
         "provenance": {
             "commit": made["commit"],
             "dirty": made["dirty"],
             "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-            "device": device.get("name", "cpu"),
-            "threads": device.get("threads", 1),
+            "device": device["name"],
+            "threads": device["threads"],
             "kernels": gate.kernels(),
-            "seeds": seeds,
-            "seconds": round(seconds, 1),
-            "store": store,
-            "peak_memory_mib": peak_mib,
+            "seeds": sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]}),
+            "seconds": made["seconds"],
+            "store": run.get("store", {}),
+            "peak_memory_mib": peak_mib(),
             "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "versions": {name: version(name) for name in gate.PACKAGES},
         },
@@ -379,31 +376,27 @@ class Job:
         except OSError as error:  # a full disk, a folder that cannot be written
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
         seconds = time.perf_counter() - started
-        outcome = ChapterOutcome(
-            lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
-        )
-        if cluster.scheduler() and not done.results.header["provenance"]["store"]:
+        made, limit = done.results.header["provenance"], BUDGETS[self.profile]
+        lines = [(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
+        if cluster.scheduler() and not made["store"]:
             words = f"{chapter.name} trains nothing through the runner: it ran on this machine alone, --scheduler or not"
-            outcome.lines.append((True, f"note: {words}"))
-        took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
-        if took > limit:
+            lines.append((True, f"note: {words}"))
+        if made["seconds"] > limit:
             words = (
-                f"{chapter.name}: its cells took {took:.0f} s, over the {self.profile} budget of {limit} s: no fault on a "
-                "busy or slow machine, elsewhere give it less to do"
+                f"{chapter.name}: its cells took {made['seconds']:.0f} s, over the {self.profile} budget of {limit} s: no "
+                "fault on a busy or slow machine, elsewhere give it less to do"
             )
-            outcome.lines.append((True, f"warning: {words}"))
+            lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = chapter_runs.tally(row["verdict"] for row in chapter_runs.chapter_verdicts(done))
-            outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
+            lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
             if other := _differing(before, done.results.header["parameters"]):
-                words = f"it replaced a run with {other}; --name NAME keeps both"
-                outcome.lines.append((False, words))
-        if self.compare:
-            lines, found = compare.compare(done, self.details)
-            outcome.passed = found in compare.PASSING
-            outcome.lines += [(False, line) for line in lines]
-        return outcome
+                lines.append((False, f"it replaced a run with {other}; --name NAME keeps both"))
+        if not self.compare:
+            return ChapterOutcome(True, lines)
+        compared, found = compare.compare(done, self.details)
+        return ChapterOutcome(found in compare.PASSING, lines + [(False, line) for line in compared])
 
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:

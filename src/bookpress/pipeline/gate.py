@@ -48,19 +48,16 @@ ADDRESS = re.compile(
     r"@(?<=[\w.+-]@)(?:[\w-]+\.)+(?:com|org|net|edu|gov|info|io|ai|dev|example|local|[a-z]{2})\b(?!\w|\(|\[|\.\w)"
 )
 
-
 #: What Python prints where the code of a cell warns: the file of the cell, the line, the warning.
 WARNED = re.compile(
     r"(?:ipykernel_\d+[^\s\"]*\.py|\(a path of this machine\)):\d+: (\w*Warning: [^\\\"]{1,80})"
 )
 
-
 #: In place of a path in what a cell printed; such a run is for its owner and is not published.
 SCRUBBED = "(a path of this machine)"
 
-
-#: Metadata of an executed cell that is evidence; everything else (times, paths, frontends' notes) goes.
-KEPT_STATUS = ("status", "exception")
+#: Metadata of an executed cell that are evidence, and papermill's; all else (times, paths, notes of frontends) goes.
+KEPT, KEPT_STATUS = ("tags", "mystnb"), ("status", "exception")
 
 
 def scrub(notebook: Any) -> None:
@@ -74,14 +71,14 @@ def scrub(notebook: Any) -> None:
         "language_info": {"name": "python"},
     }
     for cell in notebook.cells:
-        status = {k: v for k, v in cell.metadata.get("papermill", {}).items() if k in KEPT_STATUS}
-        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
+        status = cell.metadata.get("papermill", {})
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in KEPT}
         if cell.cell_type != "code":
             continue
-        cell.metadata["papermill"] = status
-        frames = (each for each in cell.outputs if each.output_type == "stream" and each.name == "stderr")
-        gone = [each for each in frames if "\r" in each.text]
-        cell.outputs = [output for output in cell.outputs if output not in gone]
+        cell.metadata["papermill"] = {k: v for k, v in status.items() if k in KEPT_STATUS}
+        cell.outputs = [
+            o for o in cell.outputs if not ("\r" in o.get("text", "") and o.get("name") == "stderr")
+        ]
         for output in cell.outputs:
             output.get("metadata", {}).pop("papermill", None)
             if output.output_type == "stream":
@@ -110,9 +107,10 @@ def local_paths(evidence: Evidence) -> Lines:
         text = path.read_text(encoding="utf-8")
         leaks = [match[0] for pattern in LOCAL_PATHS if (match := pattern.search(text))]
         leaks += [place for place in _here() if json.dumps(place)[1:-1] in text]
-        warned = WARNED.search(text)
-        why = f": a cell prints a warning, mend what it is about: {warned[1]}" if warned else ""
-        yield from (f"{path.name} carries a local path ({leak}…){why}" for leak in leaks[:1])
+        if leaks:
+            warned = WARNED.search(text)
+            why = f": a cell prints a warning, mend what it is about: {warned[1]}" if warned else ""
+            yield f"{path.name} carries a local path ({leaks[0]}…){why}"
         if match := ADDRESS.search(text):
             yield f"{path.name} carries a mail address (…{match[0]})"
 
@@ -144,6 +142,7 @@ def plain(evidence: Evidence) -> Lines:
 #: Outputs that a page may show: none that a browser runs.
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
+LACKS = "lacks an alternative text; expected a sentence that says what is seen"
 
 
 def cells(evidence: Evidence) -> Lines:
@@ -163,9 +162,9 @@ def cells(evidence: Evidence) -> Lines:
             marked = "\n".join(str(shown.get(f"text/{kind}", "")) for kind in ("markdown", "latex"))
             if found := ACTIVE.search(marked) or TEX.search(marked):
                 yield f"{where} shows {found[0]!r}; expected words, tables and formulas alone"
-            if any(kind.startswith("image/") for kind in shown):
-                alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-                yield from _alt_problems(f"{where} shows a picture", alt)
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            if any(kind.startswith("image/") for kind in shown) and _is_mute(alt):
+                yield f"{where} shows a picture {LACKS}"
             if output.output_type == "stream" and "\r" in output.text:
                 yield f"{where} printed progress frames; progress belongs to the terminal"
     expected = sum(cell.cell_type == "code" for cell in evidence.chapter.notebook.cells)
@@ -179,7 +178,8 @@ def figures(evidence: Evidence) -> Lines:
     own, there, named = f"{evidence.chapter.path.stem}.figures/", drawn(evidence), set()
     known = pictures.told(evidence.chapter)
     for path, alt, *_ in chapter_runs.referenced_figures(evidence.chapter.text):
-        yield from _alt_problems(f"figure {path}", alt)
+        if _is_mute(alt):
+            yield f"figure {path} {LACKS}"
         named.add(name := path.removeprefix(own).removesuffix(".svg"))
         if not path.startswith(own):
             yield f"figure {path} is not from {own}; expected a figure that this chapter's run draws"
@@ -200,11 +200,10 @@ def drawn(evidence: Evidence) -> frozenset[str]:
 
 
 def required_results(evidence: Evidence) -> Lines:
-    """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed
-    token."""
-    chapter = evidence.chapter
+    """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed token. Other
+    parameters may well leave out an arm that the text is about; nothing of such a run is published."""
+    chapter, recorded = evidence.chapter, set(evidence.results)
     if not evidence.results.header.get("default_parameters"):
-        # other parameters may well leave out an arm that the text is about; nothing of it is published
         return
     try:
         named = prose.result_names(chapter.text)
@@ -212,8 +211,8 @@ def required_results(evidence: Evidence) -> Lines:
     except PressError as malformed_table:
         yield str(malformed_table)
         return
-    own = {name for owner, name in named if owner in (None, chapter.name)}
-    wanted = own - {name for _, name in spared if prose.has_sibling(name, evidence.results)}
+    wanted = {name for owner, name in named if owner in (None, chapter.name)}
+    wanted -= {name for _, name in spared if prose.has_sibling(name, recorded)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile, there = "laptop" if evidence.profile == "smoke" else evidence.profile, drawn(evidence)
     for claim in claims.chapter_claims(chapter.name):
@@ -221,8 +220,8 @@ def required_results(evidence: Evidence) -> Lines:
             wanted.update(claim.required_names())
         if claim.figure not in there:
             yield f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws"
-    for name in sorted(wanted - set(evidence.results)):
-        near = did_you_mean(name, set(evidence.results) - wanted).rstrip()
+    for name in sorted(wanted - recorded):
+        near = did_you_mean(name, recorded - wanted).rstrip()
         yield f"result {name!r} is missing; the text or a claim needs it" + f"; {near}" * bool(near)
     yield from map(prose.no_token, prose.malformed(chapter.text))
 
@@ -248,23 +247,22 @@ def within_reach(evidence: Evidence) -> Lines:
     fewer seeds leaves such a claim open."""
     if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
         return
-    recorded, own = set(evidence.results), claims.chapter_claims(evidence.chapter.name)
-    own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= recorded]
+    own = claims.chapter_claims(evidence.chapter.name)
+    own = [
+        each for each in own if not each.out_of_reach and set(each.result_names()) <= set(evidence.results)
+    ]
     with suppress(PressError):  # what is recorded does not fit the test: another check says so
         for row in [chapter_runs.judged(claim, evidence) for claim in own]:
-            for test, n in (
-                (tested(each), each["n"]) for each in row["tests"] if each["verdict"] != NOT_TESTED
-            ):
+            judged = [(tested(each), each["n"]) for each in row["tests"] if each["verdict"] != NOT_TESTED]
+            for test, n in judged:
                 if not kinds.can_hold(test, n):
-                    yield (
-                        f"claim {row['id']}: with {n} seeds its test cannot hold; expected at least "
-                        f"{kinds.least_seeds(test)}, or `out_of_reach: true` beside it"
-                    )
+                    expected = f"at least {kinds.least_seeds(test)}, or `out_of_reach: true` beside it"
+                    yield f"claim {row['id']}: with {n} seeds its test cannot hold; expected {expected}"
 
 
 def data_identity(evidence: Evidence) -> Lines:
     """The data are those the chapter names, are what their hash says, and are no stand-ins above smoke."""
-    header, families = evidence.results.header, evidence.chapter.data
+    header, families, sets = evidence.results.header, evidence.chapter.data, book().data.known_sets()
     rows, asked = header.get("data", []), str(header.get("parameters", {}).get("data", "-auto"))
     names = [str(row.get("name")) for row in rows]
     if rows and not asked.endswith("-auto") and asked not in names:
@@ -273,7 +271,14 @@ def data_identity(evidence: Evidence) -> Lines:
     if families and not rows:
         yield f"the run names no data set; expected {' or '.join(families)} through {book().package}.data.load"
     for row, name in zip(rows, names, strict=True):
-        yield from _identity_problems(row)
+        if known := sets.get(name):
+            asked_for = [
+                part for part in ("train", "test", "shape", "exact", "sha256") if known[part] is not None
+            ]
+            wrong = [part for part in asked_for if row.get(part) != known[part]]
+            yield from (f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong)
+        else:
+            yield f"data {name!r} are no set that the book knows; expected one of {', '.join(sets)}"
         stand_in = name.endswith("-standin")
         if stand_in and evidence.profile != "smoke":
             yield f"data {name} are stand-ins; the {evidence.profile} profile needs real data"
@@ -281,20 +286,8 @@ def data_identity(evidence: Evidence) -> Lines:
             yield f"data {name} are not what the chapter declares ({', '.join(families) or 'none'})"
 
 
-def _identity_problems(row: dict) -> Lines:
-    """A data row against what the named set is known to be."""
-    name, sets = row.get("name"), book().data.known_sets()
-    if (known := sets.get(name)) is None:
-        yield f"data {name!r} are no set that the book knows; expected one of {', '.join(sets)}"
-        return
-    wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
-    wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
-    yield from (f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong)
-
-
-def _alt_problems(what: str, alt: str) -> Lines:
-    if len(alt) < 20 or LONGEST_HASH.search(alt):
-        yield f"{what} lacks an alternative text; expected a sentence that says what is seen"
+def _is_mute(alt: str) -> bool:
+    return len(alt) < 20 or LONGEST_HASH.search(alt) is not None
 
 
 # ---- The header of a results file: what a run was made from, and how -----------------------------------------------
@@ -305,24 +298,16 @@ KERNELS = re.compile(
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
-def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
-    """Stamp, claims, head of the locks and commit as they are before a run starts."""
-    listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
-    return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
-
-
 def not_as_locked(header: Mapping[str, Any]) -> str:
     """Versions of a run that are not those of requirements.lock, in words; empty where all are."""
     lock = paths.repository_root() / "requirements.lock"
     text = read_text(lock, lock.name) if lock.is_file() else ""
-    pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", text, flags=re.M)
-    versions = header.get("provenance", {}).get("versions", {})
-    words = []
-    for name, then in versions.items():
-        locked = [pin for package, pin in pins if package == name]
-        if locked and then.split("+")[0] not in locked:
-            words.append(f"{name} {then} (locked: {', '.join(locked)})")
-    return ", ".join(words)
+    pins: dict[str, list[str]] = {}
+    for name, pin in re.findall(r"^([\w.-]+)==([^\s;+]+)", text, flags=re.M):
+        pins.setdefault(name, []).append(pin)
+    made = header.get("provenance", {}).get("versions", {})
+    others = {n: then for n, then in made.items() if n in pins and then.split("+")[0] not in pins[n]}
+    return ", ".join(f"{name} {then} (locked: {', '.join(pins[name])})" for name, then in others.items())
 
 
 def kernels() -> str:
@@ -379,8 +364,6 @@ def head() -> tuple[str, str]:
 
 # ---- The gate: what a run must be before its numbers may be shown --------------------------------------------------
 
-MEBIBYTE = 2**20
-
 
 def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
     """Everything that forbids showing this run, one line each; empty for a run that passed.
@@ -405,14 +388,14 @@ def default_parameters(evidence: Evidence) -> Lines:
 
 def in_its_place(evidence: Evidence) -> Lines:
     """A run lies in the folder of its own profile and under the name of its own chapter, and so do its draws."""
-    header = evidence.results.header
-    places = {(each.header["chapter"], each.header["profile"]) for each in evidence.results.draws}
-    if strange := places - {(evidence.chapter.name, evidence.folder.name)}:
+    chapter, profile = evidence.results.header.get("chapter"), evidence.results.header.get("profile")
+    drawn_at = {(each.header["chapter"], each.header["profile"]) for each in evidence.results.draws}
+    if strange := drawn_at - {(evidence.chapter.name, evidence.folder.name)}:
         yield f"a draw of {' at '.join(min(strange))} lies among those of {evidence.name}"
-    if header.get("chapter") != evidence.chapter.name:
-        yield f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
-    if header.get("profile") != evidence.folder.name:
-        yield f"a {header.get('profile')} run lies among the {evidence.folder.name} runs"
+    if chapter != evidence.chapter.name:
+        yield f"the results are those of chapter {chapter}, expected {evidence.chapter.name}"
+    if profile != evidence.folder.name:
+        yield f"a {profile} run lies among the {evidence.folder.name} runs"
 
 
 def published_last(evidence: Evidence) -> Lines:
@@ -453,7 +436,7 @@ def freshness(evidence: Evidence) -> Lines:
 
 
 def size(evidence: Evidence) -> Lines:
-    megabytes = evidence.notebook_path.stat().st_size / MEBIBYTE
+    megabytes = evidence.notebook_path.stat().st_size / 2**20
     if megabytes > 2:
         yield f"the notebook has {megabytes:.1f} MiB; at most 2 are allowed"
 

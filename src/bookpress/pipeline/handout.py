@@ -209,9 +209,8 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             cells.append(code_cell(source))
         if made and original.cell_type == "code":
             ran = next(made)
-            cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
-            cells[-1]["metadata"] = ran.metadata
-        elif original.cell_type == "code" and number == drawn.get(main) and evidence and not own:
+            cells[-1] |= {each: ran[each] for each in ("outputs", "execution_count", "metadata")}
+        elif evidence and not own and number == drawn.get(main):
             cells[-1]["outputs"] = _drawn(evidence, main)
         cells.append(markdown_cell(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
@@ -327,16 +326,13 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
     """The claims of these chapters with the book's verdicts, and the parameters of its runs, as the wheel carries them."""
     runs = {}
     for chapter in chapters:
-        mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
-        rows = [
-            reading.Carried(claim, claims.format_effect(row), claims.marked(row))
-            if row
-            else reading.Carried(claim)
-            for claim, row in ((claim, shown.judgement(claim)) for claim in mine)
-        ]
+        mine = ((claim, shown.judgement(claim)) for claim in shown.claims if claim.chapter == chapter.name)
+        told = [(one, claims.format_effect(row), claims.marked(row)) if row else (one,) for one, row in mine]
         run = shown.evidence.get(chapter.name)
-        parameters = run.results.header["parameters"] if run else None
-        runs[chapter.name] = {"claims": [as_plain(row) for row in rows], "parameters": parameters}
+        runs[chapter.name] = {
+            "claims": [as_plain(reading.Carried(*each)) for each in told],
+            "parameters": run.results.header["parameters"] if run else None,
+        }
     return json.dumps(runs, ensure_ascii=False)
 
 
@@ -353,10 +349,10 @@ def main(folders: list[str]) -> int:
     if len(folders) != 1:
         raise PressError("one folder is needed: python -m bookpress.pipeline.handout DIR")
     chapters = discover()
-    print(
-        f"{len(chapters)} chapters go into {folders[0]}/ as notebooks: half a minute, more on a busy machine",
-        flush=True,
+    words = (
+        f"{len(chapters)} chapters go into {folders[0]}/ as notebooks: half a minute, more on a busy machine"
     )
+    print(words, flush=True)
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
     kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), keep=True)
     for path in kept:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -57,25 +56,20 @@ def kept_problems() -> list[str]:
     if unread:
         return [f"which of them are kept cannot be told: {line}" for line in unread]
     there = {path.stem: path for path in sorted(paths.trainings_folder().glob("*.npz"))}
+    held = {name: path.read_bytes() for name, path in there.items() if name in wanted}
+
+    def broken() -> dict[str, str]:
+        return {name: wrong for name, each in held.items() if (wrong := store.problem(name, each))}
+
+    hashes = [
+        (name, hashlib.sha256(each).hexdigest()) for name, each in held.items()
+    ]  # to unpack them takes a second
+    amiss = kept("trainings", stamp.digest([hashes, gate.code_here()]), broken)
     found = [f"trainings/{n}.npz is missing; publish its chapter again" for n in sorted(wanted - set(there))]
-    for name in sorted(set(there) - wanted):
-        found.append(f"trainings/{name}.npz belongs to no published run; remove it")
-    held = {name: there[name].read_bytes() for name in there if name in wanted}
-    for name, wrong in _problems(held).items():
-        found.append(f"trainings/{name}.npz is {wrong}; publish its chapter again")
-    return found
-
-
-def _problems(held: Mapping[str, bytes]) -> dict[str, str]:
-    """Of trainings by their names what is wrong with those that are not whole; kept by all that they hold, for to unpack
-    them takes a second."""
-
-    def look() -> dict[str, str]:
-        found = {name: store.problem(name, content) for name, content in held.items()}
-        return {name: wrong for name, wrong in found.items() if wrong}
-
-    hashes = [(name, hashlib.sha256(content).hexdigest()) for name, content in held.items()]
-    return kept("trainings", stamp.digest([hashes, gate.code_here()]), look)
+    found += [
+        f"trainings/{n}.npz belongs to no published run; remove it" for n in sorted(set(there) - wanted)
+    ]
+    return found + [f"trainings/{n}.npz is {why}; publish its chapter again" for n, why in amiss.items()]
 
 
 def _wanted() -> tuple[set[str], list[str]]:
@@ -147,11 +141,11 @@ def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results
     events = []
     if old is not None:
         _require_no_seed_lost(chapter, old, new)
-        was, now = locks.run_measure(old.header), locks.run_measure(new.header)
         same = [claim.id for claim in remeasured(chapter, profile, old, new) if unchanged(claim, old, new)]
         if same:
             about = {"event": "carried", "chapter": chapter.name, "profile": profile, "claims": same}
-            events.append({**about, "was": list(was), "now": list(now)})
+            was, now = ([*locks.run_measure(run.header)] for run in (old, new))
+            events.append(about | {"was": was, "now": now})
     seeds = {seed for entry in new.entries.values() for seed in entry["seeds"]}
     about = {"event": "published", "chapter": chapter.name, "profile": profile}
     return [*events, about | {"content": short(new.header["content"]), "seeds": ranges(seeds)}]
@@ -160,14 +154,13 @@ def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results
 def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
     own = (claim for claim in claims.chapter_claims(chapter.name) if claim.rungs)
     judged = {name for claim in own for name in claim.result_names()}
-    if gone := sorted(judged & set(old.entries) - set(new.entries)):
+    if gone := sorted(judged & set(old) - set(new)):
         raise PressError(
             f"{chapter.name}: result {gone[0]} of the published run is gone, by which a claim is judged at "
             "its size; expected every size that was published: run it with them"
         )
-    if old.header.get("parameters") != new.header.get("parameters"):
-        return
-    for name in old.entries.keys() & new.entries.keys():
+    alike = old.header.get("parameters") == new.header.get("parameters")
+    for name in set(old) & set(new) if alike else ():
         if lost := sorted(set(old.entries[name]["seeds"]) - set(new.entries[name]["seeds"])):
             raise PressError(
                 f"{chapter.name}: result {name} lacks the seeds {lost} of the published run, with the same "
@@ -178,13 +171,13 @@ def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
 def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> list[Claim]:
     """Claims that the new run measures in a way that no lock of theirs knows, while it knows the old."""
     chain, was, now = locks.read(), locks.run_measure(old.header), locks.run_measure(new.header)
-    found = []
-    for claim in claims.chapter_claims(chapter.name):
-        own = chain.of_claim(claim.id)
-        known = [same_numbers(line, claim.id, chain, profile) for line in own if line.tests]
-        if any(was in each and now not in each for each in known):
-            found.append(claim)
-    return found
+
+    def is_otherwise(claim: Claim) -> bool:
+        own = (line for line in chain.of_claim(claim.id) if line.tests)
+        known = [same_numbers(line, claim.id, chain, profile) for line in own]
+        return any(was in each and now not in each for each in known)
+
+    return [claim for claim in claims.chapter_claims(chapter.name) if is_otherwise(claim)]
 
 
 def unchanged(claim: Claim, old: Results, new: Results) -> bool:
@@ -199,13 +192,13 @@ def unchanged(claim: Claim, old: Results, new: Results) -> bool:
 def words(evidence: Evidence) -> list[str]:
     """What a publication did to the standing of the chapter's claims."""
     chain, name = locks.read(), evidence.chapter.name
-    own = claims.chapter_claims(name)
     carried = [line for line in chain.of_chapter(name)[-2:-1] if line.event == "carried"]
     lines = [f"  measured otherwise, same numbers: {len(line['claims'])} claims" for line in carried]
-    for claim in own:
-        if why := locks.standing(claim, evidence.results, chain).exploratory:
-            lines.append(f"  exploratory: {claim.id} ({why})")
-    return lines
+    standing = {
+        each.id: locks.standing(each, evidence.results, chain) for each in claims.chapter_claims(name)
+    }
+    late = ((name, stands.exploratory) for name, stands in standing.items() if stands.exploratory)
+    return lines + [f"  exploratory: {name} ({why})" for name, why in late]
 
 
 # ---- Take a passed run over into executed/, the committed evidence -------------------------------------------------
@@ -221,27 +214,21 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     """
     if profile not in PUBLISHED:
         known = ", ".join(PUBLISHED[::-1])
-        raise PressError(
-            f"a {profile} run is no evidence and is never published; expected --profile one of {known}"
-        )
+        words = f"a {profile} run is no evidence and is never published; expected --profile one of {known}"
+        raise PressError(words)
     run = fresh_run(chapter, profile)
     if not run.exists:
-        raise PressError(
-            f"{chapter.name} has no {profile} run; run it first: {command_name()} run {chapter.name} --profile "
-            f"{profile}"
-        )
+        again = f"{command_name()} run {chapter.name} --profile {profile}"
+        raise PressError(f"{chapter.name} has no {profile} run; run it first: {again}")
+    wrong = ""
     if found := [*gate.problems(run), *gate.scrubbed(run)]:
-        raise PressError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
-    if any(gate.default_parameters(run)):
-        raise PressError(
-            f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
-        )
-    made = run.results.header["provenance"]
-    if made["dirty"]:
-        raise PressError(
-            f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, "
-            "then run it again"
-        )
+        wrong = f" does not pass the gate: {'; '.join(found)}"
+    elif any(gate.default_parameters(run)):
+        wrong = ": the run has its own parameters (--set, --seeds or --params); run it without"
+    elif (made := run.results.header["provenance"])["dirty"]:
+        wrong = f": the run was made from uncommitted code ({made['commit'][:10]}); commit, then run it again"
+    if wrong:
+        raise PressError(f"{chapter.name}{wrong}")
     target = published(chapter, profile)
     old = target.results if target.results_path.is_file() else None
     events = publishing(chapter, profile, old, run.results)

@@ -68,11 +68,6 @@ def failed(course: Path, name: str, world: dict) -> dict[str, str]:
     return found
 
 
-def cells_of(name: str, *kinds: str) -> list[coursework.CodeCell]:
-    """The cells of an assignment's questions that are of these kinds."""
-    return [cell for each in assignment(name).questions for cell in each.cells if cell.kind in kinds]
-
-
 def notebook(course: Path, part: str, name: str) -> dict:
     return json.loads((course / part / f"{name}.ipynb").read_text(encoding="utf-8"))
 
@@ -85,7 +80,7 @@ def test_the_solution_earns_everything(course, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_untouched_sheet_earns_nothing_and_says_why(course, name):
     found = failed(course, name, answers(course / "student" / f"{name}.ipynb"))
-    tests = cells_of(name, "public", "hidden")
+    tests = assignment(name).of("public", "hidden")
     assert len(found) == len(tests)
     for cell in tests:
         said = found[re.search(r"def (\w+)", cell.source).group(1)]
@@ -106,19 +101,19 @@ def zeros(value):
 def test_a_sheet_filled_with_zeros_earns_nothing(course, name):
     """Each answer has the right form, and leaves what it is handed as it is."""
     world = answers(course / "instructor" / f"{name}.ipynb")
-    for cell in cells_of(name, "solution"):
+    for cell in assignment(name).of("solution"):
         for written in re.findall(r"^def (\w+)", cell.source, flags=re.M):
             right = world[written]
             filled = lambda *given, right=right, **more: zeros(right(*copy.deepcopy(given), **more))
             world = {**world, written: filled}  # what the answers call of each other stays right
-    assert len(failed(course, name, world)) == len(cells_of(name, "public", "hidden"))
+    assert len(failed(course, name, world)) == len(assignment(name).of("public", "hidden"))
 
 
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_typical_mistake_loses_the_right_points(course, mistake):
     name, question, right, wrong, tests = WRONG[mistake]
-    (asked,) = (each for each in assignment(name).questions if each.name == question)
-    assert sum(cell.source.count(right) for cell in asked.cells if cell.kind == "solution") == 1
+    (solution,) = assignment(name).of("solution", question=question)
+    assert solution.source.count(right) == 1
     world = answers(course / "instructor" / f"{name}.ipynb", {question: (right, wrong)})
     assert set(failed(course, name, world)) == set(tests)
 
@@ -129,9 +124,9 @@ def test_students_get_no_solution_and_no_hidden_test(course, name):
     assert set(content["metadata"]) <= {"kernelspec", "otter", "language_info"}
     assert not any(cell.get("outputs") for cell in content["cells"])
     text = "\n".join("".join(cell["source"]) for cell in content["cells"]) + json.dumps(content["metadata"])
-    for cell in cells_of(name, "hidden"):
+    for cell in assignment(name).of("hidden"):
         assert re.search(r"def (\w+)", cell.source)[1] not in text
-    for cell in cells_of(name, "solution"):
+    for cell in assignment(name).of("solution"):
         inside = re.search(r"# BEGIN SOLUTION\n(.*?)\n *# END SOLUTION", cell.source, flags=re.S)[1]
         assert [each for each in inside.splitlines() if len(each.strip()) > 20 and each.strip() in text] == []
     last = assignment(name).found.source
@@ -248,7 +243,7 @@ def test_otter_itself_gives_the_same_points(course, tmp_path):
     graded = json.loads((tmp_path / "results.json").read_text())["tests"]
     lost = [
         cell.points
-        for cell in cells_of(name, "public", "hidden")
+        for cell in assignment(name).of("public", "hidden")
         if any(f"def {test}(" in cell.source for test in tests)
     ]
     assert sum(test.get("score", 0) for test in graded) == pytest.approx(assignment(name).points - sum(lost))
