@@ -286,7 +286,7 @@ def of_sources() -> Iterator[tuple[str, str]]:
 HUB = "https://github.com/someone/a-book"
 DOTS = "```{{dots}} {}\none <x> | batch | part/chapter#a\nother | none | part/chapter#b\n```\n"
 VALUES = {"a": [1.0, 4.0, np.nan], "b": [4.0]}
-RUN = SimpleNamespace(per_seed=lambda name, _: np.array(VALUES[name]))
+RUN = SimpleNamespace(column=lambda name, _: ([], np.array(VALUES[name])))
 DRAWN = SimpleNamespace(evidence={"part/chapter": RUN})
 
 

@@ -254,11 +254,8 @@ MAKE = {"text": new_markdown_cell, "question": new_markdown_cell}  # of a cell's
 
 def master(assignment: Assignment) -> Any:
     """The master: texts and cells as they are, questions between otter's raw cells."""
-    lines = [
-        f"# {assignment.title}",
-        "",
-        f"About {assignment.minutes} minutes; {assignment.points:g} points.",
-    ]
+    lines = [f"# {assignment.title}", ""]
+    lines += [f"About {assignment.minutes} minutes; {assignment.points:g} points."]
     lines += ["", "When you are done you can:", "", *(f"- {goal}" for goal in assignment.goals)]
     made = new_notebook()
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -267,22 +264,26 @@ def master(assignment: Assignment) -> Any:
     for name, group in groupby(assignment.cells, lambda cell: cell.question):
         cells = [*group]
         if not name:
-            made.cells += [
-                MAKE.get(cell.kind, new_code_cell)(cell.source) for cell in cells if cell.kind != "found"
-            ]
+            made.cells += _cells(cells, "text", "given")
             continue
-        text, given, solution = (
-            [MAKE.get(kind, new_code_cell)(cell.source) for cell in cells if cell.kind == kind]
-            for kind in ("question", "given", "solution")
-        )
         tests = [cell for cell in cells if cell.kind in TESTS]
         points = sum(test.points for test in tests)
-        made.cells += [_raw("# BEGIN QUESTION", {"name": name, "points": points}), *text, *given]
-        made.cells += [_raw("# BEGIN SOLUTION"), *solution, _raw("# END SOLUTION"), _raw("# BEGIN TESTS")]
+        made.cells += [_raw("# BEGIN QUESTION", {"name": name, "points": points})]
+        made.cells += _cells(cells, "question") + _cells(cells, "given")
+        made.cells += [
+            _raw("# BEGIN SOLUTION"),
+            *_cells(cells, "solution"),
+            _raw("# END SOLUTION"),
+            _raw("# BEGIN TESTS"),
+        ]
         made.cells += [*map(_test, tests), _raw("# END TESTS"), _raw("# END QUESTION")]
     for number, cell in enumerate(made.cells):
         cell.id = f"cell-{number}"  # the same bytes each time
     return made
+
+
+def _cells(cells: Sequence[Cell], *kinds: str) -> list[Any]:
+    return [MAKE.get(cell.kind, new_code_cell)(cell.source) for cell in cells if cell.kind in kinds]
 
 
 def _test(cell: Cell) -> Any:

@@ -109,23 +109,24 @@ class Evidence:
             self.known[asked] = draws.as_quoted(name, self.results, pooled, asked[1])
         return self.known[asked]
 
-    def per_seed(
+    def column(
         self, name: str, index: str | None = None, *, alone: bool = False, together: Collection[str] = ()
-    ) -> np.ndarray:
-        """One number per seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
+    ) -> tuple[list[int], np.ndarray]:
+        """Seeds and one number a seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
         `alone`: by this run without earlier draws; `together`: as for `quoted`. ValueError says why there is none."""
         if name not in self.results:
             if not self.results.header.get("default_parameters"):
                 raise LeftOut("(not in this run)")
             raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
-        values = self.results[name] if alone else self.quoted(name, together or (name,))[1]
+        own = self.results.entries[name]["seeds"], self.results[name]
+        seeds, values = own if alone else self.quoted(name, together or (name,))
         if index is not None:
             if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
                 raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")
             values = values[:, int(index)]
         if values.ndim != 1:
             raise ValueError(f"{name!r} is not one number per seed; name an [index]")
-        return values
+        return seeds, values
 
     def files(self) -> dict[str, str]:
         """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
@@ -177,14 +178,9 @@ def move(source: Evidence, target: Evidence) -> None:
     """Take over the three parts, those that are still there; the results file, which carries the hashes of the
     others, goes last."""
     target.notebook_path.parent.mkdir(parents=True, exist_ok=True)
-    old = target.figures_folder.with_suffix(".old")
     if source.figures_folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        if target.figures_folder.exists():
-            os.replace(target.figures_folder, old)
-        os.replace(source.figures_folder, target.figures_folder)
-    shutil.rmtree(old, ignore_errors=True)
-    for part in ("notebook_path", "results_path"):
+        shutil.rmtree(target.figures_folder, ignore_errors=True)
+    for part in ("figures_folder", "notebook_path", "results_path"):
         if getattr(source, part).exists():
             os.replace(getattr(source, part), getattr(target, part))
 

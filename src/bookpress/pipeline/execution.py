@@ -213,13 +213,9 @@ def run_chapter(
     lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
     with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-        made = {
-            "fingerprint": stamp.of_chapter(
-                chapter.code_cells, values, [], stamp.Code(copy_packages(scratch))
-            )
-        }
+        code = stamp.Code(copy_packages(scratch))
+        made = gate.commit() | {"fingerprint": stamp.of_chapter(chapter.code_cells, values, [], code)}
         made |= {"claims": claims.chapter_claims(chapter.name), "locks": locks.read().head(chapter.name)}
-        made |= gate.commit()
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(_with_its_end(chapter.notebook, scratch), scratch / "input.ipynb")

@@ -76,9 +76,8 @@ def scrub(notebook: Any) -> None:
         if cell.cell_type != "code":
             continue
         cell.metadata["papermill"] = {k: v for k, v in status.items() if k in KEPT_STATUS}
-        cell.outputs = [
-            o for o in cell.outputs if not ("\r" in o.get("text", "") and o.get("name") == "stderr")
-        ]
+        frames = [each for each in cell.outputs if each.get("name") == "stderr" and "\r" in each.text]
+        cell.outputs = [output for output in cell.outputs if output not in frames]
         for output in cell.outputs:
             output.get("metadata", {}).pop("papermill", None)
             if output.output_type == "stream":
@@ -247,10 +246,8 @@ def within_reach(evidence: Evidence) -> Lines:
     fewer seeds leaves such a claim open."""
     if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
         return
-    own = claims.chapter_claims(evidence.chapter.name)
-    own = [
-        each for each in own if not each.out_of_reach and set(each.result_names()) <= set(evidence.results)
-    ]
+    recorded, own = set(evidence.results), claims.chapter_claims(evidence.chapter.name)
+    own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= recorded]
     with suppress(PressError):  # what is recorded does not fit the test: another check says so
         for row in [chapter_runs.judged(claim, evidence) for claim in own]:
             judged = [(tested(each), each["n"]) for each in row["tests"] if each["verdict"] != NOT_TESTED]
@@ -272,10 +269,8 @@ def data_identity(evidence: Evidence) -> Lines:
         yield f"the run names no data set; expected {' or '.join(families)} through {book().package}.data.load"
     for row, name in zip(rows, names, strict=True):
         if known := sets.get(name):
-            asked_for = [
-                part for part in ("train", "test", "shape", "exact", "sha256") if known[part] is not None
-            ]
-            wrong = [part for part in asked_for if row.get(part) != known[part]]
+            told = ("train", "test", "shape", "exact", *["sha256"] * bool(known["sha256"]))
+            wrong = [part for part in told if row.get(part) != known[part]]
             yield from (f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong)
         else:
             yield f"data {name!r} are no set that the book knows; expected one of {', '.join(sets)}"

@@ -55,10 +55,10 @@ class Pages:
 
     def claim(self, name: str) -> claims.Claim:
         """The claim of that id; ValueError where no chapter has it."""
-        found = [claim for claim in self.claims if claim.id == name]
-        if not found:
-            raise ValueError(no_claim(name, (claim.id for claim in self.claims)))
-        return found[0]
+        known = {claim.id: claim for claim in self.claims}
+        if name not in known:
+            raise ValueError(no_claim(name, known))
+        return known[name]
 
     def run(self, chapter: str) -> Evidence | None:
         """The run that is shown of a chapter; ValueError where there is no such chapter."""
@@ -77,53 +77,35 @@ class NoFactor(ValueError):
     may find nothing to divide by."""
 
 
-def _need(holds: Any, words: str, kind: type[ValueError] = ValueError) -> None:
-    if not np.all(holds):
-        raise kind(words)
-
-
-def _value(x: np.ndarray) -> float:
-    _need((x == x[0]) | np.isnan(x) & np.isnan(x[0]), "its seeds differ; use mean or ci")
-    return float(x[0])
-
-
-def _share(x: np.ndarray) -> tuple[float, ...]:
-    _need((x >= 0) & (x <= 1), "a share lies between 0 and 1; use ci")
-    mean, low, high = mean_level(x)
-    return mean, max(low, 0.0), min(high, 1.0)
-
-
-def _ratio(a: np.ndarray, b: np.ndarray) -> tuple[float, ...]:
-    _need((a > 0) & (b > 0), "a factor or geometric mean needs values above 0; use ci", NoFactor)
-    return geometric_ratio(a, b)
-
-
-def _points(a: np.ndarray, b: np.ndarray) -> tuple[float, ...]:  # a lead may be negative
-    words = "points are of shares, and one of these is none: expected values up to 1"
-    _need(max(abs(a).max(), abs(b).max()) <= 1, words)
-    return tuple(100 * edge for edge in paired_difference(a, b))
-
-
 #: Of one result: a number, or one with its interval. A seed that diverged counts as infinite in a median; `factor` and
 #: `power` take logarithms to base ten.
 STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "mean": lambda x: float(x.mean()),
     "median": lambda x: float(np.median(np.where(np.isnan(x), np.inf, x))),
     "power": lambda x: float(10.0 ** x.mean()),
-    "value": _value,
+    "value": lambda x: float(x[0]),
     "n": len,
     "ci": mean_level,
-    "geo": lambda x: _ratio(x, np.ones(len(x))),
+    "geo": lambda x: geometric_ratio(x, np.ones(len(x))),
     "factor": lambda x: tuple(10.0**edge for edge in mean_level(x)),
-    "share": _share,
+    "share": lambda x: tuple(min(max(edge, 0.0), 1.0) for edge in mean_level(x)),
 }
 #: Of two, paired by seed: the sign between them, a number or one with its interval, and its unit in a sentence.
 PAIRED: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], Any], str]] = {
-    "times": ("/", lambda a, b: _ratio(a, b)[0], ""),
-    "ratio": ("/", _ratio, ""),
-    "points": ("-", lambda a, b: _points(a, b)[0], ""),
-    "gap": ("-", _points, "points"),
+    "times": ("/", lambda a, b: geometric_ratio(a, b)[0], ""),
+    "ratio": ("/", geometric_ratio, ""),
+    "points": ("-", lambda a, b: 100 * paired_difference(a, b)[0], ""),
+    "gap": ("-", lambda a, b: tuple(100 * edge for edge in paired_difference(a, b)), "points"),
     "seeds": ("<>", lambda a, b: f"{(a > b).sum()} of {len(a)}", ""),
+}
+FACTOR = (lambda *x: np.array(x) > 0, "a factor or geometric mean needs values above 0; use ci")
+SHARES = "points are of shares, and one of these is none: expected values up to 1"
+#: What the values must be that some of these take, and what to say where they are not; a lead may be negative.
+NEEDS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
+    "value": (lambda x: (x == x[0]) | np.isnan(x) & np.isnan(x[0]), "its seeds differ; use mean or ci"),
+    "share": (lambda x: (x >= 0) & (x <= 1), "a share lies between 0 and 1; use ci"),
+    **dict.fromkeys(("geo", "times", "ratio"), FACTOR),
+    **dict.fromkeys(("points", "gap"), (lambda *x: np.abs(x) <= 1, SHARES)),
 }
 #: Of a run and the rows of its chapter's claims; of one claim's row.
 OF_RUN: dict[str, Callable[[Evidence, list[claims.Row]], str]] = {
@@ -169,13 +151,14 @@ class Token:
         self.guard, _, self.stated = (part.strip() for part in self.what.partition("="))
         one = PLACE.fullmatch(self.guard)
         self.chapter, self.name, self.index = one.groups() if one else (None, "", None)
-        self.pair: re.Match | None = None
+        of_two = self.verb in {"stands", *PAIRED}
+        self.pair = PAIR.fullmatch(self.guard.removeprefix("geo:")) if of_two else None
+        self.sign = self.pair["sign"].strip() if self.pair else ""
         #: (chapter or None for the page's own, result, index) of each that it reads.
         self.places: list[tuple[str | None, str, str | None]] = []
-        if self.verb in {"stands", *PAIRED}:
-            self.pair = PAIR.fullmatch(self.guard.removeprefix("geo:"))
-            named = [self.pair[key] for key in "ab" if not self.pair[key][0].isdigit()] if self.pair else []
-            self.places = [PLACE.fullmatch(each).groups() for each in named]
+        if self.pair:
+            named = [PLACE.fullmatch(self.pair[side]) for side in "ab" if not self.pair[side][0].isdigit()]
+            self.places = [each.groups() for each in named]
         elif self.verb in STATISTICS and one:
             self.places = [one.groups()]
 
@@ -215,8 +198,7 @@ def no_token(text: str) -> str:
         return f"{text} does not end; expected }}}} behind it"
     verb = re.match(r"\{\{\s*(\w*)", text)[1]
     known = {*STATISTICS, *PAIRED, *OF_CLAIM, *OF_RUN, "param", "stands"}
-    hint = did_you_mean(verb, known - {verb})
-    return f"{text} is not a token that pages know; {hint}docs/writing.md lists them"
+    return f"{text} is not a token that pages know; {did_you_mean(verb, known - {verb})}docs/writing.md lists them"
 
 
 def no_claim(name: str, known: Iterable[str]) -> str:
@@ -235,17 +217,20 @@ def fill(
         raise PressError(f"{page}.md: {no_token(unknown[0])}")
     figures = [match.span() for match in FIGURE.finditer(text)]
 
+    def stands(match: re.Match) -> str:
+        mark = mark_of(Token(match), page, pages)  # by all draws, as `check` reads it
+        in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
+        if "stands" in extra and not in_words:
+            return f" {extra['stands'](mark)}".rstrip(" ")
+        return f" ({mark.turned})" * bool(mark.turned)
+
     def said(match: re.Match) -> str:
         token = Token(match, any(start <= match.start() < end for start, end in figures))
         if not token.is_known(extra):
             return match[0]
         try:
             if token.verb == "stands":
-                mark = mark_of(Token(match), page, pages)  # by all draws, as `check` reads it
-                in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
-                if "stands" in extra and not in_words:
-                    return f" {extra['stands'](mark)}".rstrip(" ")
-                return f" ({mark.turned})" * bool(mark.turned)
+                return stands(match)
             own = extra.get(token.verb, lambda token: _said(token, page, pages))
             value = own if isinstance(own, str) else own(token)
         except LeftOut as left_out:
@@ -263,23 +248,21 @@ def fill(
 def _said(token: Token, page: str, pages: Pages) -> str:
     """What a token that pages have in common stands for."""
     if token.verb in OF_CLAIM:
-        found = pages.judgement(pages.claim(token.name))
-        return OF_CLAIM[token.verb](found, token.format) if found else ABSENT
-    where = token.chapter or page
+        row = pages.judgement(pages.claim(token.name))
+        return OF_CLAIM[token.verb](row, token.format) if row else ABSENT
     if token.places:
-        if token.instead and token.lacking(page, pages):
-            return token.instead
-        return _measured(token, page, pages)
+        lacks = token.instead and token.lacking(page, pages)
+        return token.instead if lacks else _measured(token, page, pages)
+    where = token.chapter or page
     if (run := pages.run(where)) is None:
         return ABSENT
     if token.verb in OF_RUN:
-        own = (claim for claim in pages.claims if claim.chapter == where)
-        return OF_RUN[token.verb](run, [pages.judgement(claim) for claim in own])
-    header = run.results.header
-    if token.name not in header["parameters"]:
-        raise ValueError(f"{header['chapter']} has no parameter {token.name!r}")
-    value = header["parameters"][token.name]
-    value = value[int(token.index)] if token.index else value
+        own = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
+        return OF_RUN[token.verb](run, own)
+    parameters = run.results.header["parameters"]
+    if token.name not in parameters:
+        raise ValueError(f"{where} has no parameter {token.name!r}")
+    value = parameters[token.name][int(token.index)] if token.index else parameters[token.name]
     if token.format == "fraction":
         return str(Fraction(value).limit_denominator(1000))
     return format(value, token.format) if token.format else _plain(value)
@@ -298,28 +281,31 @@ def _plain(value: Any, powers: bool = False) -> str:
 def _measured(token: Token, page: str, pages: Pages) -> str:
     """A number of one result or of two, or one with its interval: in a sentence in brackets, in a table small and below
     it. Words behind the format of two stand between the number and its interval."""
-    signs, of, unit = PAIRED.get(token.verb, ("", STATISTICS.get(token.verb), ""))
-    if token.pair and token.pair["sign"].strip() not in signs:
+    two, small = token.verb in PAIRED, token.in_table
+    signs, of, unit = PAIRED[token.verb] if two else ("", STATISTICS[token.verb], "")
+    if token.sign not in signs:
         raise ValueError(f"expected {' or '.join(signs)} between the two results of {token.verb}")
     if (columns := values(token, page, pages)) is None:
         return ABSENT
-    n, two, small = len(columns[0]), token.verb in PAIRED, token.in_table
+    if token.verb in NEEDS and not np.all(NEEDS[token.verb][0](*columns)):
+        kind = NoFactor if NEEDS[token.verb] is FACTOR else ValueError
+        raise kind(NEEDS[token.verb][1])
     with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
-        found = of(*columns[:: -1 if token.verb == "seeds" and "<" in token.what else 1])
+        found = of(*columns[:: -1 if token.sign == "<" else 1])
     spec, _, words = (token.format or (".2g" if two else ".3g")).partition(" " if two else "\0")
     if not isinstance(found, tuple):
         return format_number(found, spec) if isinstance(found, float) else str(found)
-    spec = telling(*found[1:], spec)
+    n, spec = len(columns[0]), telling(*found[1:], spec)
     middle, low, high = alike(found, spec)
     if words := words if small else words or unit:
         middle += f" {words}"
     if n < 2 and not (small and two):
         return f"{middle} (one seed, no interval)"
-    shown = f"{low.removesuffix(' %') if small and not two else low} to {high}"
     if found[1] == found[2] and not two:
         shown = "the same for every seed"
-    elif not small:
-        shown = f"95 % interval {shown}"
+    else:
+        shown = f"{low.removesuffix(' %') if small and not two else low} to {high}"
+        shown = shown if small else f"95 % interval {shown}"
     if not two and n < pages.run(token.chapter or page).results.header["parameters"].get("seeds", 0):
         shown += f"; n = {n}"
     return f"{middle}<br><small>{shown}</small>" if small else f"{middle} ({shown})"
@@ -334,18 +320,18 @@ def values(token: Token, page: str, pages: Pages) -> list[np.ndarray] | None:
     runs = [pages.run(chapter or page) for chapter, *_ in token.places]
     if None in runs:
         return None
-    for last in (True,) if token.alone else (False, True):
-        found, seeds = [], []
+    for alone in (True,) if token.alone else (False, True):
+        found = []
         for (chapter, name, index), run in zip(token.places, runs, strict=True):
             together = {other for place, other, _ in token.places if place == chapter}
-            found.append(run.per_seed(name, index, alone=last, together=together))
-            seeds.append(run.results.entries[name]["seeds"] if last else run.quoted(name, together)[0])
-        if seeds[0] == seeds[-1]:
-            single = token.pair and len(found) < 2
-            return [*found, np.full(len(found[0]), float(token.pair["b"]))] if single else found
-    raise ValueError(
-        f"{token.pair['a']} and {token.pair['b']} come from different seeds; expected the same ones"
-    )
+            found.append(run.column(name, index, alone=alone, together=together))
+        columns = [values for _, values in found]
+        if token.pair and len(found) < 2:
+            return [*columns, np.full(len(columns[0]), float(token.pair["b"]))]
+        if found[0][0] == found[-1][0]:
+            return columns
+    both = f"{token.pair['a']} and {token.pair['b']}"
+    raise ValueError(f"{both} come from different seeds; expected the same ones")
 
 
 def has_sibling(name: str, recorded: Iterable[str]) -> bool:
@@ -396,8 +382,14 @@ def mark_of(token: Token, page: str, pages: Pages) -> Mark:
         raise ValueError("expected `stands:CLAIM = VERDICT`")
     if token.stated not in STATED:
         raise ValueError(f"{token.stated!r} is no verdict; expected one of {', '.join(STATED)}")
-    of = _compared if token.pair and token.pair["sign"].strip() in "<>" else _part
-    chapter, verdict = of(token, page, pages)
+    if token.sign in ("<", ">"):
+        chapter = next((chapter for chapter, *_ in token.places if chapter), page)
+        verdict = _compared(token, page, pages, pages.run(chapter))
+    elif token.name and not token.chapter:
+        claim = pages.claim(token.name)
+        chapter, verdict = claim.chapter, _judged(claim, token.index, pages)
+    else:
+        raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
     return Mark(token.guard, token.stated, WORD_FOR[verdict], _counts(pages.evidence.get(chapter)))
 
 
@@ -413,40 +405,32 @@ def marks(file: Path, pages: Pages) -> Iterator[tuple[str, Mark]]:
             raise PressError(f"{place} {match[0].strip()}: {problem}") from None
 
 
-def _part(token: Token, page: str, pages: Pages) -> tuple[str, str]:
-    """The chapter of a claim, and the verdict on it or on its part that tests a result."""
-    if not token.name or token.chapter:
-        raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
-    claim = pages.claim(token.name)
-    parts = [k for k, part in enumerate(claim.parts) if token.index in part.test.result_names()]
-    if token.index and len(parts) != 1:
-        raise ValueError(f"{len(parts)} parts of {claim.id} test {token.index!r}; expected one")
+def _judged(claim: claims.Claim, result: str | None, pages: Pages) -> str:
+    """The verdict on a claim, or on its part that tests a result."""
+    parts = [number for number, part in enumerate(claim.parts) if result in part.test.result_names()]
+    if result and len(parts) != 1:
+        raise ValueError(f"{len(parts)} parts of {claim.id} test {result!r}; expected one")
     row = pages.judgement(claim) or {"verdict": judging.NOT_TESTED}
-    part = row if not token.index or row["verdict"] == judging.NOT_TESTED else row["tests"][parts[0]]
-    return claim.chapter, part["verdict"]
+    whole = not result or row["verdict"] == judging.NOT_TESTED
+    return row["verdict"] if whole else row["tests"][parts[0]]["verdict"]
 
 
-def _compared(token: Token, page: str, pages: Pages) -> tuple[str, str]:
-    """The chapter of a comparison, and whether it holds: open where the 95 % interval of the mean paired difference, with
-    `geo:` ratio, has both sides, or the run has other sizes alone. It is no test, so a smoke run of a chapter that
-    measures does not try it."""
-    chapter = next((chapter for chapter, *_ in token.places if chapter), page)
-    lacking, run = token.lacking(page, pages), pages.run(chapter)
+def _compared(token: Token, page: str, pages: Pages, run: Evidence | None) -> str:
+    """Whether a comparison holds by a run: open where the 95 % interval of the mean paired difference, with `geo:` ratio,
+    has both sides, or the run has other sizes alone. It is no test, so a smoke run of a chapter that measures does not
+    try it: its grids may be too short for an index."""
+    lacking = token.lacking(page, pages)
     if lacking and all(has_sibling(name, run.results) for run, name in lacking):
-        return chapter, judging.OPEN
-    if (
-        run is None or run.profile == "smoke" and not run.chapter.exact
-    ):  # its grids may be too short for an index
-        return chapter, judging.NOT_TESTED
-    if (columns := values(token, page, pages)) is None:
-        return chapter, judging.NOT_TESTED
+        return judging.OPEN
+    tried = run is not None and (run.profile != "smoke" or run.chapter.exact)
+    if not tried or (columns := values(token, page, pages)) is None:
+        return judging.NOT_TESTED
     if not np.isfinite(columns).all():
-        return chapter, judging.OPEN
-    in_factors = token.guard.startswith("geo:")
-    larger, smaller = columns if ">" in token.pair["sign"] else columns[::-1]
-    _, low, high = (geometric_ratio if in_factors else paired_difference)(larger, smaller)
-    even = 1.0 if in_factors else 0.0
-    return chapter, judging.YES if low > even else judging.NO if high < even else judging.OPEN
+        return judging.OPEN
+    larger, smaller = columns if token.sign == ">" else columns[::-1]
+    of, even = (geometric_ratio, 1.0) if token.guard.startswith("geo:") else (paired_difference, 0.0)
+    _, low, high = of(larger, smaller)
+    return judging.YES if low > even else judging.NO if high < even else judging.OPEN
 
 
 def _counts(run: Evidence | None) -> bool:
@@ -488,7 +472,7 @@ def expand(text: str, page: str = "") -> str:
 
 
 def _names(text: Any) -> list[str]:
-    return [] if isinstance(text, Mapping) else [name for name in NAME.findall(str(text)) if name]
+    return [name for name in NAME.findall(text) if name] if isinstance(text, str) else []
 
 
 @lru_cache(maxsize=512)  # gate, page and notebook ask for the same ones
@@ -503,17 +487,18 @@ def _table(body: str, page: str) -> str:
     if not isinstance(given, dict) or not {"columns", "rows"} <= set(given) <= KEYS:
         has = ", ".join(map(str, given)) if isinstance(given, dict) else "no keys"
         amiss(f"has {has}", "columns and rows; optional corner, statistic, format, missing")
-
-    def pairs(key: str) -> list[tuple[str, Any]]:
+    pairs: dict[str, list[tuple[str, Any]]] = {}
+    for key in ("columns", "rows"):
         listed = given[key] if isinstance(given[key], list) else [given[key]]
         if not listed or not all(isinstance(one, dict) for one in listed):
             amiss(f"has {key} {given[key]!r}", "`title: text` lines")
-        return [(str(title), text) for one in listed for title, text in one.items()]
+        pairs[key] = [(str(title), text) for one in listed for title, text in one.items()]
+    columns = [text for _, text in pairs["columns"]]
 
-    def cell(row: str, pattern: Any, put: Any, what: str, statistic: str | None) -> str:
-        known = put if isinstance(put, Mapping) else {what: put}
-        if isinstance(pattern, Mapping) or what == "row" and not _names(pattern):
+    def cell(row: str, pattern: Any, what: str, put: Any, statistic: str | None) -> str:
+        if isinstance(pattern, dict) or what == "row" and not _names(pattern):
             amiss(f"{row} has no cells", "a text with {column} there or with {row} in the columns")
+        known = put if isinstance(put, dict) else {what: put}
         if unknown := [name for name in _names(pattern) if name not in known]:
             amiss(f"{row} asks for {{{unknown[0]}}}", f"one of {', '.join(map(str, known))}")
         text = NAME.sub(lambda match: str(known[match[1]]) if match[1] else match[0], str(pattern)).strip()
@@ -526,21 +511,20 @@ def _table(body: str, page: str) -> str:
         instead = f" or {given['missing']}" if form and "missing" in given else ""
         return f"{{{{ {verb}:{found['what']}{form}{instead} }}}}"
 
-    columns = pairs("columns")
-    lines = [[str(given.get("corner", "")), *(title for title, _ in columns)], ["---"] * (len(columns) + 1)]
-    for title, row in pairs("rows"):
-        listed = isinstance(row, list) and row
-        own = bool(listed or isinstance(row, str) and _names(row))
-        cells = list(row) if listed else [row if own else text for _, text in columns]
-        if 0 < len(cells) < len(columns) and _names(cells[-1]):
-            cells += cells[-1:] * (len(columns) - len(cells))
+    lines = [[given.get("corner", ""), *(title for title, _ in pairs["columns"])]]
+    lines.append(["---"] * len(lines[0]))
+    for title, row in pairs["rows"]:
+        cells = row if isinstance(row, list) else [row] * len(columns)
+        what = "column" if isinstance(row, list) or _names(row) else "row"
+        if cells and _names(cells[-1]):
+            cells = cells + cells[-1:] * (len(columns) - len(cells))
         if len(cells) != len(columns):
             amiss(f"row {title!r} has {len(cells)} cells", f"{len(columns)}, one a column")
-        filled = [title]
-        for pattern, (_, column) in zip(cells, columns):
-            statistic = given.get("statistic") if not listed or _names(pattern) else None
-            put, what = (column, "column") if own else (row, "row")
-            filled.append(cell(f"row {title!r}", pattern, put, what, statistic))
-        lines.append(filled)
+        line = [title]
+        for pattern, column in zip(cells, columns):
+            statistic = given.get("statistic") if not isinstance(row, list) or _names(pattern) else None
+            put = (pattern, what, column) if what == "column" else (column, what, row)
+            line.append(cell(f"row {title!r}", *put, statistic))
+        lines.append(line)
     bars = [[re.sub(r"(?<!\\)\|", r"\\|", each) for each in line] for line in lines]
     return "\n".join(f"| {' | '.join(line).strip()} |" for line in bars)

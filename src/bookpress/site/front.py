@@ -91,7 +91,7 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -
         evidence = shown.evidence[match[3]]
         if evidence is None:
             return ""
-        values = np.asarray(evidence.per_seed(match[4], match[5]), dtype=float)
+        values = np.asarray(evidence.column(match[4], match[5])[1], dtype=float)
         arms.append((match[1].strip(), match[2], values[np.isfinite(values)]))
     log = "log" in options and all((values > 0).all() for _, _, values in arms)
     every = np.concatenate([values for _, _, values in arms])

@@ -226,18 +226,7 @@ def test_otter_itself_gives_the_same_points(course, tmp_path):
     submitted = tmp_path / f"{name}.ipynb"
     submitted.write_text(text.replace(right, wrong), encoding="utf-8")
     grader = str(course / "autograder" / f"{name}.zip")
-    words = [
-        sys.executable,
-        "-m",
-        "otter",
-        "run",
-        "-a",
-        grader,
-        "--no-logo",
-        "-o",
-        str(tmp_path),
-        str(submitted),
-    ]
+    words = [sys.executable, *f"-m otter run --no-logo -a {grader} -o {tmp_path} {submitted}".split()]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     graded = json.loads((tmp_path / "results.json").read_text())["tests"]

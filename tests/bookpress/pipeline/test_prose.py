@@ -31,12 +31,9 @@ class Run:
         header = {"default_parameters": default, "parameters": {"seeds": 3}, "profile": profile}
         self.results = Results(header, entries)
 
-    def per_seed(self, name, index=None, *, alone=False, together=()):
+    def column(self, name, index=None, *, alone=False, together=()):
         if name not in self.results:
             raise ValueError(f"no result {name!r}")
-        return self.results[name]
-
-    def quoted(self, name, together=()):
         return self.results.entries[name]["seeds"], self.results[name]
 
 

@@ -80,12 +80,6 @@ def test_a_cluster_that_a_chapter_does_not_use_is_said(ran, monkeypatch):
     assert words.startswith("note: part/coin trains nothing through the runner: it ran on this machine alone")
 
 
-def one_line(done) -> bool:
-    """One line of ours; a kernel that is ended early may add a remark of its message library."""
-    ours = [line for line in done.stderr.splitlines() if line.startswith("bnbook:")]
-    return len(ours) == 1 and "Traceback" not in done.stderr
-
-
 #: A change of the cells and what is given -> exit code and words: the disk's fault is no value's.
 STOPPED = [
     ("use_style()", 'use_style()\nfrom bnbook.data import load\nload("pictures")', "", 2,
@@ -260,11 +254,7 @@ def test_what_runs_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
     assert gate.commit()["dirty"], "the package that runs lies elsewhere"
     monkeypatch.setattr(gate, "folders", lambda: {"bnbook": package})
     assert not gate.commit()["dirty"]
-    for path, dirty in (
-        (package / "b.py", True),
-        (tmp_path / "_config.yml", True),
-        (tmp_path / "notes", False),
-    ):
+    for path, dirty in ((package / "b.py", True), (tmp_path / "_config.yml", True), (tmp_path / "notes", False)):
         before = path.read_bytes() if path.exists() else None
         path.write_bytes(b"two")
         assert gate.commit()["dirty"] is dirty, path

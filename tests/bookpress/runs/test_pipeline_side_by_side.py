@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,10 +33,8 @@ def write(root: Path, **sources: str) -> Path:
     tiny_book.write(root, ROOT / "_config.yml", claims="[]")
     (root / "book" / "part" / "coin.md").unlink()
     for name, source in sources.items():
-        cells = [
-            'profile = "smoke"\nseeds = 1',
-            source + "\nfrom bookpress.results import record\nrecord('x', [1.0])",
-        ]
+        recorded = f"{source}\nfrom bookpress.results import record\nrecord('x', [1.0])"
+        cells = ['profile = "smoke"\nseeds = 1', recorded]
         tags = [":tags: [parameters]\n\n", "\n"]
         body = "".join(f"```{{code-cell}} ipython3\n{t}{c}\n```\n\n" for t, c in zip(tags, cells))
         head = HEAD.replace("{tosses: 400, seeds: 5}", "{}").replace("{tosses: 1000, seeds: 5}", "{}")
@@ -58,23 +57,28 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]
     assert said == ["passed part/slow (smoke)", "passed part/quick (smoke)", "passed part/last (smoke)"]
     failed = [line for line in done.stderr.splitlines() if line.startswith("FAILED")]
-    assert [line.split(":")[0].split(" failed")[0] for line in failed] == [
-        "FAILED part/wrong",
-        "FAILED part/killed",
-    ]
+    assert [re.split(":| failed", line)[0] for line in failed] == ["FAILED part/wrong", "FAILED part/killed"]
     assert "ValueError: no luck" in done.stderr and "its process was ended" in failed[1]
 
 
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     refuse = "from bnbook.errors import BnbookError; raise BnbookError('no such thing')"
     root = write(tmp_path, good="import time; time.sleep(900)", bad=refuse, never="")
-    started = time.monotonic()
+    began = time.monotonic()
     done = bnbook("run", "--all", "--jobs", "2", root=root, code=2, alone=True)
-    assert time.monotonic() - started < 600  # on a machine on which everything takes its turn
-    assert [line for line in done.stderr.splitlines() if line.startswith("bnbook:")] == [
-        "bnbook: part/bad: no such thing"
-    ]
+    assert time.monotonic() - began < 600  # on a machine on which everything takes its turn
+    ours = [line for line in done.stderr.splitlines() if line.startswith("bnbook:")]
+    assert ours == ["bnbook: part/bad: no such thing"]
     assert not list((root / "runs").rglob("*.json"))
+
+
+def started(root: Path, *words: str, **more) -> subprocess.Popen:
+    """The command `run` in a process of its own, as from a shell."""
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it
+    command = [sys.executable, "-m", "bnbook", "run", *words]
+    more |= {"cwd": root, "env": clean | {"BNBOOK_ROOT": str(root)}, "stderr": -1}
+    return subprocess.Popen(command, preexec_fn=hear, **more)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -83,17 +87,13 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, chapters):
     say = "import os, time; open({!r}, 'w').write(str(os.getpid())); time.sleep(100)"
     signs = [tmp_path / "one", tmp_path / "two"][:chapters]
     root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs})
-    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
-    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it
-    surroundings = clean | {"BNBOOK_ROOT": str(root)}
-    running = subprocess.Popen(command, cwd=root, env=surroundings, stderr=-1, preexec_fn=hear)
+    running = started(root, "--all", "--jobs", "2")
     wait_until(lambda: all(sign.exists() and sign.read_text() for sign in signs))
-    started = psutil.Process(running.pid).children(recursive=True)
-    assert {int(sign.read_text()) for sign in signs} <= {process.pid for process in started}
+    children = psutil.Process(running.pid).children(recursive=True)
+    assert {int(sign.read_text()) for sign in signs} <= {process.pid for process in children}
     running.send_signal(how)
     said = running.communicate()[1].decode()
-    wait_until(lambda: not any(process.is_running() for process in started))
+    wait_until(lambda: not any(process.is_running() for process in children))
     if how != signal.SIGKILL:
         assert running.returncode == 128 + how and "Traceback" not in said and "ignored" not in said
         assert said.strip().splitlines()[-1].endswith("; what is done stays, and a rerun goes on from it")
@@ -102,17 +102,13 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, chapters):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no server")
 def test_ctrl_c_while_the_server_of_processes_still_imports_is_one_line(tmp_path):
-    root = write(tmp_path / "book", one="", two="")
-    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
-    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    surroundings = clean | {"BNBOOK_ROOT": str(root)}
-    running = subprocess.Popen(command, env=surroundings, stderr=-1, preexec_fn=hear, start_new_session=True)
+    running = started(
+        write(tmp_path / "book", one="", two=""), "--all", "--jobs", "2", start_new_session=True
+    )
 
     def importing() -> bool:
-        servers = [
-            each for each in psutil.Process(running.pid).children() if "forkserver" in str(each.cmdline())
-        ]
+        children = psutil.Process(running.pid).children()
+        servers = [each for each in children if "forkserver" in str(each.cmdline())]
         return any("torch" in each.path for server in servers for each in server.memory_maps())
 
     wait_until(importing)
@@ -122,10 +118,7 @@ def test_ctrl_c_while_the_server_of_processes_still_imports_is_one_line(tmp_path
 
 
 def test_a_kernel_that_is_starting_tells_nothing_of_its_folder_that_is_gone(tmp_path):
-    root = write(tmp_path / "book", one="")
-    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    command = [sys.executable, "-m", "bnbook", "run", "part/one"]
-    running = subprocess.Popen(command, cwd=root, env=clean | {"BNBOOK_ROOT": str(root)}, stderr=-1)
+    running = started(write(tmp_path / "book", one=""), "part/one")
     wait_until(lambda: psutil.Process(running.pid).children())
     running.send_signal(signal.SIGTERM)
     said = running.communicate()[1].decode().strip()
