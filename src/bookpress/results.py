@@ -107,7 +107,7 @@ def record(
     if name in _session.entries and path is not None:
         words = "was recorded already in this run; give the second one its own name"
         raise PressError(f"result {name!r} {words}")
-    if not array.size or array.ndim == 0:
+    if array.ndim == 0 or not len(array):
         raise PressError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
     listed = range(_first_seed, _first_seed + len(array)) if seeds is None else map(int, seeds)
     listed = list(listed)

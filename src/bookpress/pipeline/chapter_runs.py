@@ -319,6 +319,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     return page
 
 
+FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\} +(\S+)\n(.*?)^\1", re.M | re.S)
+
+
 class Figure(NamedTuple):
     """A `{figure}` directive of a text: what it names, empty where it does not, and the whole of it."""
 
@@ -338,7 +341,7 @@ def _plain(output: Any) -> Any:
 def referenced_figures(text: str) -> list[Figure]:
     """Every `{figure}` directive in a text."""
     found = []
-    for match in re.finditer(r"^(`{3,}|:{3,})\{figure\} +(\S+)\n(.*?)^\1", text, flags=re.M | re.S):
+    for match in FIGURE.finditer(text):
         options = dict(re.findall(r"^:(alt|name): *(.*?) *$", match[3], flags=re.M))
         found.append(Figure(match[2], options.get("alt", ""), options.get("name", ""), match[0]))
     return found

@@ -119,7 +119,7 @@ def _end_kernels(scratch: Path) -> None:
 @contextmanager
 def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
     """What a kernel finds around it while it runs, and this process again afterwards."""
-    before, path = dict(os.environ), os.environ.get("PYTHONPATH")
+    before, own_python = dict(os.environ), Path(sys.executable).parent
     os.environ.pop("PYTHONSTARTUP", None)
     os.environ |= {
         "BNBOOK_RESULTS": str(work.results_path),
@@ -133,8 +133,8 @@ def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
         "JUPYTER_RUNTIME_DIR": str(scratch / "own" / "jupyter"),
         "JUPYTER_PREFER_ENV_PATH": "1",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([str(scratch / "code"), *filter(None, [path])]),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", os.defpath)]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(scratch / "code"), before.get("PYTHONPATH")])),
+        "PATH": os.pathsep.join(filter(None, [str(own_python), before.get("PATH")])),
     }
     try:
         yield

@@ -136,8 +136,6 @@ LOOKS = re.compile(
 )
 PLACE = re.compile(r"(?:([a-z0-9/-]+)#)?([A-Za-z0-9_.-]+)(?:\[(-?\d+|[A-Za-z][\w.]*)\])?")
 PAIR = re.compile(rf"(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*(?P<b>{RESULT}|[\d.]+)")
-#: A figure shows the last run alone, and so do the numbers below it.
-FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\}.*?^\1", re.M | re.S)
 
 
 class Token:
@@ -215,7 +213,8 @@ def fill(
     extra, text = extra or {}, expand(text, page)
     if unknown := malformed(text, extra):
         raise PressError(f"{page}.md: {no_token(unknown[0])}")
-    figures = [match.span() for match in FIGURE.finditer(text)]
+    # a figure shows the last run alone, and so do the numbers below it
+    figures = [match.span() for match in chapter_runs.FIGURE.finditer(text)]
 
     def stands(match: re.Match) -> str:
         mark = mark_of(Token(match), page, pages)  # by all draws, as `check` reads it

@@ -28,6 +28,7 @@ def test_values_come_back_with_nine_digits_and_seeds_are_numbered_from_the_first
     numbers = np.array([1 / 3, 1e-16 / 3, 2.0**60 / 3])
     results.record("a.b", values, unit="bits", seeds=[4, 5, 6])
     results.record("c", [torch.tensor(0.25), torch.tensor(1.0)])
+    results.record("none", np.zeros((2, 0)))  # of each seed nothing
     results.number_seeds_from(100)
     results.record("d", numbers)
     again = results.read(fresh_session)
@@ -35,7 +36,12 @@ def test_values_come_back_with_nine_digits_and_seeds_are_numbered_from_the_first
     np.testing.assert_allclose(again["d"], numbers, rtol=1e-8)
     assert (again["d"] != numbers).all(), "and no more"
     assert again["c"].tolist() == [0.25, 1.0] and again.unit("a.b") == "bits"
-    assert [entry["seeds"] for entry in again.entries.values()] == [[4, 5, 6], [0, 1], [100, 101, 102]]
+    assert [entry["seeds"] for entry in again.entries.values()] == [
+        [4, 5, 6],
+        [0, 1],
+        [0, 1],
+        [100, 101, 102],
+    ]
     assert "NaN" not in fresh_session.read_text() and json.loads(fresh_session.read_text())["schema"] == 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from types import SimpleNamespace
 
 import nbformat
@@ -241,14 +240,6 @@ def test_a_claim_that_cannot_be_judged_fails_the_run_that_has_just_ended(ran):
     assert "result wide has shape (5, 2); expected one number per seed" in found
 
 
-def test_only_code_and_chapters_that_differ_from_the_commit_count(ran):
-    assert not gate.commit()["dirty"]
-    (ran / "notes.txt").write_text("mine")
-    assert not gate.commit()["dirty"]
-    edit_text("Is it fair?", "Is this coin fair?")
-    assert gate.commit()["dirty"]
-
-
 def test_what_the_gate_refuses_is_neither_shown_nor_rendered(ran, tmp_path):
     chapter = laptop_run().chapter
     published = publishing.publish(chapter, "laptop")
@@ -385,15 +376,6 @@ def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran,
     results_file.write_bytes(whole)
     publishing.tidy()
     assert not training.exists()
-
-
-def test_a_disk_that_is_full_is_said(ran, monkeypatch):
-    def full(*_, **__):
-        raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])
-
-    monkeypatch.setattr(shutil, "copy2", full)
-    with pytest.raises(BnbookError, match="No space left on device.*mend that and publish it again"):
-        publishing.publish(laptop_run().chapter, "laptop")
 
 
 def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):

@@ -254,10 +254,11 @@ def test_what_runs_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
     assert gate.commit()["dirty"], "the package that runs lies elsewhere"
     monkeypatch.setattr(gate, "folders", lambda: {"bnbook": package})
     assert not gate.commit()["dirty"]
-    for path, dirty in ((package / "b.py", True), (tmp_path / "_config.yml", True), (tmp_path / "notes", False)):
+    counting = package / "b.py", tmp_path / "_config.yml", tmp_path / "book" / "x.md"
+    for path in (*counting, tmp_path / "notes"):
         before = path.read_bytes() if path.exists() else None
         path.write_bytes(b"two")
-        assert gate.commit()["dirty"] is dirty, path
+        assert gate.commit()["dirty"] is (path in counting), path
         path.write_bytes(before) if before else path.unlink()
         assert not gate.commit()["dirty"]
 
