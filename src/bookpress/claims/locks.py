@@ -364,13 +364,15 @@ def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
 def _against(line: Line, before: Line | None, claim: Claim, recorded: Results, chain: Chain) -> str:
     """Why a lock does not count for a run, or nothing; `before` is the claim's lock before it."""
     header, planned, used = recorded.header, line["planned"], seeds_used(claim, recorded)
-    profile, name = header.get("profile", "smoke"), header.get("chapter", "")
+    profile = header.get("profile", "smoke")
     seen = line["seen"].get(profile, []) if profile in planned else sum(line["seen"].values(), [])
     if any(first <= seed <= last for seed in used for first, last in seen):
         return _late(line, before, claim.id)
-    # for a run from before the locks counts what was entered from the history
-    head = chain.position(name, header["locks"]) or 0 if "locks" in header else 0
-    if line.number > head if "locks" in header else not line["commit"]:
+    if "locks" in header:
+        stood_before = line.number <= (chain.position(header.get("chapter", ""), header["locks"]) or 0)
+    else:  # a run from before the locks: for it counts what was entered from the history
+        stood_before = bool(line["commit"])
+    if not stood_before:
         return LATE
     if profile not in planned:
         return "" if profile == "smoke" else UNPLANNED

@@ -117,11 +117,9 @@ class Known:
         Those that this chapter made, and those of the same settings whoever made them; not those on a
         stand-in for data, nor those of as many steps as other profiles have alone.
         """
-        there = []
+        there, labels = [], {*book().trainings.LABELS.values()}
         for name, about in store.every():
-            arm = next(
-                (about[label] for label in set(book().trainings.LABELS.values()) if label in about), None
-            )
+            arm = next((about[label] for label in labels if label in about), None)
             if isinstance(arm, dict) and arm.get("data") not in book().data.STANDINS:
                 there.append((name, about, arm, json.dumps(kinds.nameless({"arm": arm}), sort_keys=True)))
         own = {text for _, about, _, text in there if about.get("chapter") == self.chapter.name}
