@@ -15,7 +15,7 @@ from bnbook.chapters.spectrum import Block, images, residual, train, warm
 from bnbook.data import load
 from bnbook.errors import BnbookError
 
-PLAN = spectrum.Plan("textures-standin", 4, 1, (4, 6), 8, 3, 0.03, 8, 12, 1, 1)
+PLAN = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
 torch.set_num_threads(1)
 
 
