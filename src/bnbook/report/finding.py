@@ -408,6 +408,11 @@ def units_along(axis: int, values: Tensor) -> Tensor:
     return values.detach().double().movedim(axis, 0).flatten(1)
 
 
+def by_unit(module: nn.Module, x: Tensor) -> Tensor:
+    """What a normalizer receives, (units, values of the unit), the units where a trial of it alone finds them."""
+    return units_along(_try(module, (x,), {}, 0).axis, x)
+
+
 def first_tensor(got: tuple, more: dict) -> Tensor | None:
     return next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
 
