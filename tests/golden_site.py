@@ -20,7 +20,7 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline.chapters import Chapter, select
 from bookpress.pipeline.prose import Pages
-from bookpress.site import board, citing, details, front, pages, rendering, shell
+from bookpress.site import citing, front, pages, rendering, shell, verdicts
 
 FILE = Path(__file__).with_suffix(".txt")
 CHAPTERS = [Chapter("part/coin", None, "A coin & a <die>"), Chapter("part/dice", None, "Dice")]
@@ -102,22 +102,22 @@ def blocks() -> Iterator[tuple[str, str]]:
     """Name and text of all that is shown."""
     few, every = [row("a"), *ODD.values()], [*rows(), *ODD.values()]
     for name, test in PLOTTED.items():
-        yield f"plot {name}", board.plot(test)
+        yield f"plot {name}", verdicts.plot(test)
     for one in few:
-        yield f"item {one['id']}", board.item(one)
-        yield f"words {one['id']}", board.in_words(one, "../")
+        yield f"item {one['id']}", verdicts.item(one)
+        yield f"words {one['id']}", verdicts.in_words(one, "../")
     for one in ODD.values():
         yield (
             f"row {one['id']}",
-            details.folded(one, details.beside(one, every, INSTRUMENTS, "../"), ["by <x>"], [], "", "../"),
+            verdicts.folded(one, verdicts.beside(one, every, INSTRUMENTS, "../"), ["by <x>"], [], "", "../"),
         )
     for one in (ODD["asked"], ODD["if"]):
         yield (
             f"full row {one['id']}",
-            details.folded(one | {"locked": "2026-11-20"}, "", [], ["laptop: <open>"], "coin-<x>", "../"),
+            verdicts.folded(one | {"locked": "2026-11-20"}, "", [], ["laptop: <open>"], "coin-<x>", "../"),
         )
-    yield "board", board.board(rows()[:5], CHAPTERS)
-    yield "waffle", board.waffle(every)
+    yield "board", verdicts.board(rows()[:5], CHAPTERS)
+    yield "waffle", verdicts.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
     yield "scoreboard", pages.scoreboard([], ledger).partition("````")[0]
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
@@ -138,7 +138,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     own = row("claim-1")
     for copies in (0, 1, 2, 3):
         siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
-        yield f"beside {copies}", details.beside(own, [own, *siblings], INSTRUMENTS, "../")
+        yield f"beside {copies}", verdicts.beside(own, [own, *siblings], INSTRUMENTS, "../")
     yield from of_sources()
     yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "a.png", "data:,")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")

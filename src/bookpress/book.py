@@ -12,7 +12,6 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from bookpress import paths
@@ -54,30 +53,21 @@ class Book:
     scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
     painted: str = r"(?!)"  # those whose panels it fills
 
-    @property
-    def data(self) -> ModuleType:
-        return importlib.import_module(self.data_module)
-
-    @property
-    def trainings(self) -> ModuleType:
-        return importlib.import_module(self.trainings_module)
-
-    @property
-    def figures(self) -> ModuleType:
-        return importlib.import_module(self.figures_module)
+    data = property(lambda self: importlib.import_module(self.data_module))
+    trainings = property(lambda self: importlib.import_module(self.trainings_module))
+    figures = property(lambda self: importlib.import_module(self.figures_module))
+    explorers = property(lambda self: _table(self.explorers_module, "EXPLORERS"))
+    pages = property(lambda self: _table(self.pages_module, "PAGES"))
 
     def modules(self, chapter: str) -> tuple[str, ...]:
         """The module of a chapter (PART/CHAPTER), where it has one."""
         name = f"{self.chapters_package}.{chapter.rpartition('/')[2].replace('-', '_')}"
         return (name,) if self.chapters_package and importlib.util.find_spec(name) else ()
 
-    @property
-    def explorers(self) -> Mapping[str, Callable[[Any], Any]]:
-        return importlib.import_module(self.explorers_module).EXPLORERS if self.explorers_module else {}
 
-    @property
-    def pages(self) -> Mapping[str, Callable[[Any], Mapping[str, str]]]:
-        return importlib.import_module(self.pages_module).PAGES if self.pages_module else {}
+def _table(module: str, name: str) -> Mapping[str, Callable[[Any], Any]]:
+    """A table of a module of the book, empty where it names none."""
+    return getattr(importlib.import_module(module), name) if module else {}
 
 
 _registered: Book | None = None
@@ -139,9 +129,6 @@ def repository() -> str:
 
 def _listed(node: Any) -> list[str]:
     """Every `file:` below a node of the table of contents, in order."""
-    if isinstance(node, list):
-        return [name for item in node for name in _listed(item)]
-    if not isinstance(node, dict):
-        return []
-    own = [str(node["file"]).removesuffix(".md")] if "file" in node else []
-    return own + [name for value in node.values() for name in _listed(value)]
+    below = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    own = [str(node["file"]).removesuffix(".md")] if isinstance(node, dict) and "file" in node else []
+    return own + [name for each in below for name in _listed(each)]

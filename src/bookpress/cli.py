@@ -61,9 +61,8 @@ def _command(words: list[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=book().package, description="A book that runs: chapters, evidence, site."
-    )
+    words = "A book that runs: chapters, evidence, site."
+    parser = argparse.ArgumentParser(prog=book().package, description=words)
     parser.add_argument("--version", action="version", version=f"{book().package} {book().version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -97,13 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
-    same = add(
-        "same", _same, "other code, the same numbers: keep published runs fresh after a rename or a rewriting"
-    )
+    words = "other code, the same numbers: keep published runs fresh after a rename or a rewriting"
+    same = add("same", _same, words)
     same.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
-    same.add_argument(
-        "--all", action="store_true", help="every chapter whose published run is stale by its code"
-    )
+    words = "every chapter whose published run is stale by its code"
+    same.add_argument("--all", action="store_true", help=words)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
     claims = add("claims", _claims, "every claim with its verdict")
@@ -127,9 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="the results file as it is")
     coursework = add("coursework", _coursework, "make students' and instructors' notebooks and autograders")
     coursework.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
-    coursework.add_argument(
-        "names", nargs="*", default=[], metavar="SHEET", help="some sheets (default: all)"
-    )
+    words = "some sheets (default: all)"
+    coursework.add_argument("names", nargs="*", default=[], metavar="SHEET", help=words)
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     if own := book().commands_module:
         importlib.import_module(own).add_commands(add)
@@ -137,10 +133,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters
     from bookpress.pipeline.chapter_runs import published_runs
 
-    for chapter in chapters.select(arguments.chapters) if arguments.chapters else chapters.discover():
+    for chapter in _asked(arguments):
         best = next((run for run in published_runs(chapter) if run.is_fresh()), None)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():
@@ -179,24 +174,27 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _prepare(profile: str) -> None:
     """Say now what would end a run later, and let it open the files that it needs."""
-    if resource is not None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
-            enough = hard == resource.RLIM_INFINITY or hard >= OPEN_FILES
-            if not enough:
-                raise PressError(
-                    f"at most {soft} files may be open here (ulimit -n), and no more than {hard} be asked for; a run's "
-                    f"kernel and workers need {OPEN_FILES}"
-                )
-            resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE) if resource else (OPEN_FILES, 0)
+    if 0 <= soft < OPEN_FILES:  # without a limit it is -1
+        if 0 <= hard < OPEN_FILES:
+            raise PressError(
+                f"at most {soft} files may be open here (ulimit -n), and no more than {hard} be asked for; a run's "
+                f"kernel and workers need {OPEN_FILES}"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, hard))
     if profile == "paper":
         import torch
 
         if not torch.cuda.is_available():
-            print(
-                "note: no GPU here; the paper profile is made for one, and on a CPU takes weeks",
-                file=sys.stderr,
-            )
+            words = "note: no GPU here; the paper profile is made for one, and on a CPU takes weeks"
+            print(words, file=sys.stderr)
+
+
+def _asked(arguments: argparse.Namespace) -> list:
+    """The chapters named, or all."""
+    from bookpress.pipeline import chapters
+
+    return chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
 
 
 def _chosen(arguments: argparse.Namespace) -> list:
@@ -209,18 +207,20 @@ def _chosen(arguments: argparse.Namespace) -> list:
         raise PressError(f"no chapter named; give names ({command_name()} list shows them) or --all")
     if not arguments.all:
         return chapters.select(arguments.chapters)
-    found = chapters.discover()
-    for chapter in (each for each in found if not each.has(arguments.profile)):
-        print(f"skipped {chapter.name}: no {arguments.profile} profile")
-    return [chapter for chapter in found if chapter.has(arguments.profile)]
+    having = []
+    for chapter in chapters.discover():
+        if chapter.has(arguments.profile):
+            having.append(chapter)
+        else:
+            print(f"skipped {chapter.name}: no {arguments.profile} profile")
+    return having
 
 
 def _own_name(name: str) -> str:
     """The name of a run of one's own, which is also its folder's; PressError where it cannot be."""
     if name in TAKEN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise PressError(
-            f"--name {name!r}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}"
-        )
+        expected = f"expected letters, digits, - and _, and none of {', '.join(TAKEN)}"
+        raise PressError(f"--name {name!r}; {expected}")
     return name
 
 
@@ -266,10 +266,9 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters
     from bookpress.site import check
 
-    found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    found = _asked(arguments)
     lines, well = check.report(found, profile=arguments.profile, some=bool(arguments.chapters))
     print("\n".join(lines))
     return DONE if well else FAILED
@@ -296,13 +295,12 @@ def _unless_refused(arguments: argparse.Namespace, chapters: list) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters
     from bookpress.site import exports
 
     if arguments.instrument:
         print(exports.of_instrument(arguments.instrument), end="")
         return DONE
-    chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    chosen = _asked(arguments)
     names = [chapter.name for chapter in chosen]
     print(exports.listing(names, arguments.profile, as_data=arguments.json), end="")
     return _unless_refused(arguments, chosen)

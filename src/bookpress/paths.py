@@ -31,13 +31,10 @@ def repository_root() -> Path:
 
 @lru_cache(maxsize=8)
 def _root(named: str, here: str) -> Path:
-    starts = [Path(named)] if named else [Path(here), Path(__file__).resolve().parent]
-    for start in starts:
-        for folder in (start, *start.parents):
-            if _is_of_the_press(folder):
-                return folder
-            if named:
-                break
+    starts = [Path(here), Path(__file__).resolve().parent]
+    tried = [Path(named)] if named else [folder for start in starts for folder in (start, *start.parents)]
+    if found := next(filter(_is_of_the_press, tried), None):
+        return found
     raise PressError(
         "no book found: expected a folder with book/ and a _config.yml that names its package, here or above; "
         "run the command inside the repository or set BNBOOK_ROOT to it"
@@ -57,10 +54,15 @@ def book_folder() -> Path:
     return repository_root() / "book"
 
 
+def _named(place: str) -> Path | None:
+    """Where the environment says that a place is."""
+    named = os.environ.get(f"BNBOOK_{place}")
+    return Path(named) if named else None
+
+
 def runs_folder() -> Path:
     """Fresh runs, ignored by git; BNBOOK_RUNS names another place."""
-    named = os.environ.get("BNBOOK_RUNS")
-    return Path(named) if named else repository_root() / "runs"
+    return _named("RUNS") or repository_root() / "runs"
 
 
 def store_folder() -> Path:
@@ -68,11 +70,8 @@ def store_folder() -> Path:
 
     Where there is no book, as for a notebook opened by itself, it is in the user's cache.
     """
-    named = os.environ.get("BNBOOK_STORE")
-    if named:
-        return Path(named)
     try:
-        return runs_folder() / "store"
+        return _named("STORE") or runs_folder() / "store"
     except PressError:
         if os.environ.get("BNBOOK_ROOT"):
             raise
@@ -81,8 +80,8 @@ def store_folder() -> Path:
 
 def cache_folder() -> Path:
     """What a user keeps for all copies of this book; BNBOOK_CACHE names another place."""
-    if named := os.environ.get("BNBOOK_CACHE"):
-        return Path(named).expanduser()
+    if named := _named("CACHE"):
+        return named.expanduser()
     import platformdirs
 
     return platformdirs.user_cache_path(cached_as, False, opinion=False)
@@ -90,8 +89,7 @@ def cache_folder() -> Path:
 
 def executed_folder() -> Path:
     """Committed evidence; BNBOOK_EXECUTED names another place."""
-    named = os.environ.get("BNBOOK_EXECUTED")
-    return Path(named) if named else repository_root() / "executed"
+    return _named("EXECUTED") or repository_root() / "executed"
 
 
 def rewritten() -> Path:
@@ -101,7 +99,7 @@ def rewritten() -> Path:
 
 def require_named() -> None:
     """PressError where BNBOOK_EXECUTED names a folder that is not there."""
-    if not executed_folder().is_dir() and os.environ.get("BNBOOK_EXECUTED"):
+    if _named("EXECUTED") and not executed_folder().is_dir():
         raise PressError(f"BNBOOK_EXECUTED={executed_folder()}: no such folder; expected the evidence")
 
 
@@ -112,5 +110,4 @@ def trainings_folder() -> Path:
 
 def build_folder() -> Path:
     """Where the site is staged and rendered (html/); BNBOOK_BUILD names another place."""
-    named = os.environ.get("BNBOOK_BUILD")
-    return Path(named) if named else repository_root() / "_build"
+    return _named("BUILD") or repository_root() / "_build"

@@ -124,15 +124,10 @@ def test_a_cell_may_bind_its_own_names_again() -> None:
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bookpress.site.board": {  # of templates
-        "rendering.add(forest=forest, deciding=deciding, standing=standing)",
-        "rendering.give(STATED=prose.STATED)",
+    "bookpress.site.verdicts": {  # of templates, like the next
+        "rendering.add(plot=plot, deciding=deciding, met=_met, how_sure=_how_sure)"
     },
-    "bookpress.site.details": {"rendering.add(met=_met, marks_of_test=_marks, forest=board.forest)"},
-    "bookpress.site.pages": {
-        "rendering.add(tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, "
-        "not_as_locked=gate.not_as_locked)"
-    },
+    "bookpress.site.pages": {"rendering.add(seeds=_seed_words, not_as_locked=gate.not_as_locked)"},
     "bookpress": {"end_with_parent()"},  # a worker's process
     "bookpress.texts": {
         "LOADER.add_constructor('tag:yaml.org,2002:int', LOADER.construct_yaml_int)"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookpress.book import book
 from bookpress.errors import PressError
-from bookpress.runs import task
+from bookpress.runs import kinds
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -68,7 +68,7 @@ def train(tasks: list[dict[str, Any]], tell: Tell, keep: Keep) -> None:
     with connected() as client:
         client.subscribe_topic(topic, lambda event: events.put(event[1]))
         for index, each in enumerate(tasks):
-            future = client.submit(task.on_worker, each, topic, index, pure=False, priority=-index)
+            future = client.submit(kinds.on_worker, each, topic, index, pure=False, priority=-index)
             waiting[future] = index
             future.add_done_callback(events.put)
         while waiting:

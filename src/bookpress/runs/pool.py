@@ -8,13 +8,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
 from bookpress import processes
 from bookpress.errors import PressError
-from bookpress.runs import task
+from bookpress.runs import kinds
 
 #: What must be set before a worker starts: one thread, and memory that a step has freed is kept for the next one (by
 #: glibc's defaults it is handed back, and up to a third of a training goes into page faults).
@@ -27,12 +27,14 @@ LOOK, IDLE = 0.25, 60.0
 
 
 class Workers:
-    """So many processes, and the queue by which they say where their trainings stand."""
+    """So many processes, the queue by which they say where their trainings stand, and the clock by which they end."""
+
+    clock: threading.Timer
 
     def __init__(self, count: int) -> None:
         self.count, self.surroundings = count, _surroundings()
         self.events = multiprocessing.get_context("spawn").SimpleQueue()
-        self.made = processes.started(count, task.begin, self.events)
+        self.made = processes.started(count, kinds.begin, self.events)
         with _as_a_worker_starts():
             for _ in range(count):  # each task starts a process as long as none is idle, which takes seconds
                 self.made.submit(os.getpid)
@@ -79,7 +81,7 @@ def _train(left: dict[int, dict[str, Any]], count: int, workers: Workers, tell: 
     waiting: dict[Future, int] = {}
     while left:
         for index in [each for each in left if each not in waiting.values()][: count - len(waiting)]:
-            waiting[workers.made.submit(task.in_pool, left[index], index)] = index
+            waiting[workers.made.submit(kinds.in_pool, left[index], index)] = index
         done, _ = wait(waiting, LOOK, FIRST_COMPLETED)
         while not workers.events.empty():
             tell(*workers.events.get())
@@ -91,39 +93,37 @@ def _train(left: dict[int, dict[str, Any]], count: int, workers: Workers, tell: 
 
 # ---- Kept between rounds: to start them takes seconds ----------------------------------------------------------------
 
-_lock = threading.Lock()
-_kept: list[tuple[Workers, threading.Timer]] = []  # one at most; it ends with this process
+_kept: list[Workers] = []  # one at most; it ends with this process
 
 
 @contextmanager
 def _taken(count: int) -> Iterator[Workers]:
-    with _lock:
-        held = [_kept.pop() for _ in tuple(_kept)]
-    workers = None
-    for each, timer in held:
-        timer.cancel()
-        if each.fit(count):
-            workers = each
-        else:
-            each.end()
+    """Those that are kept, if they fit, else new ones; kept from then on, unless something went wrong."""
+    workers = _no_longer_kept()
+    if workers and not workers.fit(count):
+        workers.end()
+        workers = None
     workers = workers or Workers(count)
     try:
         yield workers
     except BaseException:
         workers.end()
         raise
-    timer = threading.Timer(IDLE, end_kept)
-    timer.daemon = True
-    with _lock:
-        _kept.append((workers, timer))
-    timer.start()
+    workers.clock = threading.Timer(IDLE, end_kept)
+    workers.clock.daemon = True
+    _kept.append(workers)
+    workers.clock.start()
+
+
+def _no_longer_kept() -> Workers | None:
+    with suppress(IndexError):  # one step, for cells may train in threads
+        workers = _kept.pop()
+        workers.clock.cancel()
+        return workers
 
 
 def end_kept() -> None:
-    with _lock:
-        held = [_kept.pop() for _ in tuple(_kept)]
-    for workers, timer in held:
-        timer.cancel()
+    while workers := _no_longer_kept():
         workers.end()
 
 

@@ -15,7 +15,7 @@ from bookpress import results
 from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import PressError
-from bookpress.runs import checkpoints, cluster, kinds, pool, store, task
+from bookpress.runs import checkpoints, cluster, kinds, pool, store
 from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
 
@@ -61,7 +61,7 @@ def train_members(
         raise PressError(f"{workers} workers; expected 1 or more, or 0 for one a core")
     where = _device(device)
     here = {book().trainings.device_of(arm, where) for arm, _ in members}
-    results.record_device(task.device_name(max(here, default="cpu")), kinds.THREADS)
+    results.record_device(kinds.device_name(max(here, default="cpu")), kinds.THREADS)
     wanted = _identities(members, where)
     keys = {member: kinds.key(identity) for member, identity in wanted.items()}
     found = {key: store.read(key, kinds.about(*member)) for member, key in keys.items()}
@@ -93,16 +93,13 @@ def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str,
 
     @cache
     def edition(kind: str, name: str | None) -> dict[str, Any]:
-        if name is None:
-            return kinds.edition(kind, None)
-        identity = book().data.prepare(name)
-        results.record_data(identity)
-        return kinds.edition(kind, identity.sha256)
+        identity = book().data.prepare(name) if name else None
+        if identity:
+            results.record_data(identity)
+        return kinds.edition(kind, identity and identity.sha256)
 
-    return {
-        (arm, seed): kinds.identity(arm, seed, edition(kinds.kind_of(arm), getattr(arm, "data", None)), where)
-        for arm, seed in members
-    }
+    editions = (edition(kinds.kind_of(arm), getattr(arm, "data", None)) for arm, _ in members)
+    return {each: kinds.identity(*each, own, where) for each, own in zip(members, editions)}
 
 
 def _stacks(missing: dict[str, Member], where: str, workers: int) -> list[list[str]]:
@@ -147,7 +144,7 @@ def _train(
             cluster.train(tasks, progress.tell, done)
         elif workers == 1:
             for index, each in enumerate(tasks):
-                done(index, task.train(each, partial(progress.tell, index)))
+                done(index, kinds.train(each, partial(progress.tell, index)))
         else:
             progress.starting(f"starting {workers} workers")
             pool.train(tasks, workers, progress.tell, done)

@@ -18,17 +18,11 @@ from bookpress import atomic, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import handout
-from bookpress.site import check, details, exports, pages, shell, teaching, wheel
+from bookpress.site import check, exports, pages, shell, teaching, verdicts, wheel
 
-#: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
-#: out.
-MATHJAX_KEPT = (
-    "tex-chtml.js",
-    "output/chtml/fonts/woff-v2",
-    "input/tex/extensions",
-    "a11y",
-    "sre/mathmaps/en.json",
-)
+#: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left out.
+MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y")
+MATHJAX_KEPT += ("sre/mathmaps/en.json",)
 #: What comes with the theme and no reader's browser asks for: its scripts' sources, words for Sphinx, its templates,
 #: and fonts that stand there in a smaller form.
 UNREAD = (".map", ".po", ".mo", "macros.html", ".ttf")
@@ -42,9 +36,8 @@ def build(profile: str | None = None) -> Path:
     the site.
     """
     if profile is None and (wrong := check.unlocked()):
-        raise PressError(
-            f"the locks cannot be trusted: {'; '.join(wrong[:3])}; {command_name()} check says all"
-        )
+        first = "; ".join(wrong[:3])
+        raise PressError(f"the locks cannot be trusted: {first}; {command_name()} check says all")
     folder = paths.build_folder()
     words = f"another process builds the site in {folder}; wait for it and start again"
     with atomic.alone(folder / ".lock", PressError(words)):
@@ -68,18 +61,17 @@ def _built(folder: Path, profile: str | None) -> Path:
     teaching.write(rendered, sheets)
     titles = json.loads((staged / shell.TOLD).read_text(encoding="utf-8"))["titles"]
     shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
-    details.redirect(rendered, shown)
+    verdicts.redirect(rendered, shown)
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
     exports.write(rendered, shown)
     for beside in filter(Path.is_dir, (staged / "data", output / "wheel")):
         shutil.copytree(beside, rendered / "data", dirs_exist_ok=True)
-    old_site = folder / "html.old"
-    shutil.rmtree(old_site, ignore_errors=True)
+    shutil.rmtree(folder / "html.old", ignore_errors=True)
     if site.exists():
-        os.replace(site, old_site)
+        os.replace(site, folder / "html.old")
     os.replace(rendered, site)
-    shutil.rmtree(old_site, ignore_errors=True)
+    shutil.rmtree(folder / "html.old", ignore_errors=True)
     return site / "index.html"
 
 

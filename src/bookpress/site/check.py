@@ -44,16 +44,12 @@ def report(
         paths.require_named()
         of = f" of {', '.join(chapter.name for chapter in chapters)}" if some else ""
         lines.append(f"nothing to check: executed/ holds no run{of} yet")
-    looks = {
-        "headers": lambda: _headers(chapters),
-        "errata": lambda: f"{len(claims.load_errata())} errata",
-        "coverage": _coverage,
-        "instruments": _instruments,
-        "locks": lambda: _locks(not profile),
-    }
     own = [chapter.path for chapter in chapters] if some and chapters else None
-    if own:  # of the rest only what their pages ask for
-        looks = {"headers": looks["headers"], "locks": lambda: _locks(not profile, chapters)}
+    looks = {"headers": lambda: _headers(chapters)}
+    if not own:  # else of the rest only what their pages ask for
+        looks["errata"] = lambda: f"{len(claims.load_errata())} errata"
+        looks |= {"coverage": _coverage, "instruments": _instruments}
+    looks["locks"] = lambda: _locks(not profile, chapters if own else None)
     if some and not profile:
         shown = prose.Pages(Shown(discover()), claims.load_claims())
         looks["pages"] = lambda: _alone(chapters, shown) if own else _pages(discover(), shown)
@@ -107,11 +103,8 @@ def sentences(shown: prose.Pages, files: Iterable[Path] | None = None) -> tuple[
         for place, mark in found
         if mark.turned and mark.counts
     ]
-    compared = sum(not mark.claim for _, mark in found)
-    return (
-        broken,
-        f"ok  {len(found)} verdicts in sentences, {compared} of them comparisons that no claim tests",
-    )
+    compared = f"{sum(not mark.claim for _, mark in found)} of them comparisons that no claim tests"
+    return broken, f"ok  {len(found)} verdicts in sentences, {compared}"
 
 
 def turned(runs: list[Evidence]) -> list[str]:
@@ -126,9 +119,8 @@ def turned(runs: list[Evidence]) -> list[str]:
 
 def _headers(chapters: list[Chapter]) -> str:
     """A chapter that was saved as a notebook through jupytext has none of its reasons left."""
-    if lost := [
-        chapter.name for chapter in chapters if REWRITTEN.search(chapter.text.partition("\n---\n")[0])
-    ]:
+    heads = {chapter.name: chapter.text.partition("\n---\n")[0] for chapter in chapters}
+    if lost := [name for name, head in heads.items() if REWRITTEN.search(head)]:
         raise PressError(
             f"{', '.join(lost)}: jupytext rewrote the header, without the reason beside each value; take the header from "
             "git (git diff shows it) and keep the cells"
@@ -187,7 +179,6 @@ def unlocked(chapters: list[Chapter] | None = None) -> list[str]:
     own = (line for line in chain.lines if not chapters or line["chapter"] in asked)
     for name in dict.fromkeys(name for line in own for name in line.tests):
         if name not in {claim.id for claim in every} and chain.of_claim(name)[-1].event != "withdrawn":
-            lines.append(
-                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
-            )
+            mend = f"{command_name()} lock writes that it is withdrawn"
+            lines.append(f"claim {name} is gone without a word: {mend}")
     return lines

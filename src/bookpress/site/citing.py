@@ -42,10 +42,10 @@ def title() -> str:
 
 def authors() -> list[str]:
     """The authors as people write them."""
-    return [
-        " ".join(filter(None, (each.get("given-names"), each.get("name") or each["family-names"])))
-        for each in about()["authors"]
-    ]
+    named = (
+        (each.get("given-names"), each.get("name") or each["family-names"]) for each in about()["authors"]
+    )
+    return [" ".join(filter(None, each)) for each in named]
 
 
 def _of_bibtex(author: Mapping[str, str]) -> str:
@@ -85,16 +85,15 @@ def citation(heading: str, name: str, address: str, commit: str, day: str) -> Ma
 def cff() -> str:
     """CITATION.cff; an address that is not set is left out."""
     told, own = about(), settings()
-    there = {"repository-code": repository(), "url": (own.get("html") or {}).get("baseurl")}
-    named = ("authors", "license", "keywords", "version", "date-released")
     lines = {
         "cff-version": "1.2.0",
         "message": "If you use this book or its code, please cite it as below.",
         "title": title(),
         "abstract": told.get("abstract"),
         "type": "software",
-        **{name: told.get(name) for name in named},
-        **there,
+        **{name: told.get(name) for name in ("authors", "license", "keywords", "version", "date-released")},
+        "repository-code": repository(),
+        "url": (own.get("html") or {}).get("baseurl"),
     }
     kept = {name: value for name, value in lines.items() if value}
     return yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=118)

@@ -19,9 +19,8 @@ from bookpress.pipeline.prose import Pages
 
 SCHEMA = 1
 #: Columns of the CSV file: of the claim, then of its test.
-OF_CLAIM = ("id", "chapter", "kind", "verdict", "words", "scope", "profile", "remark")
-OF_CLAIM += ("exploratory", "locked")
-OF_TEST = ("role", "says", "asks", "holds", "n", "side", "p", "sign_p", "kept")
+OF_CLAIM = "id chapter kind verdict words scope profile remark exploratory locked".split()
+OF_TEST = "role says asks holds n side p sign_p kept".split()
 
 
 def listing(names: list[str], profile: str | None = None, *, as_data: bool = False) -> str:
@@ -35,12 +34,8 @@ def listing(names: list[str], profile: str | None = None, *, as_data: bool = Fal
 
 def of_instrument(name: str) -> str:
     """The claims that rest on an instrument, for a terminal: id, chapter, and below it what it says."""
-    one = claims.find_instrument(name)
-    return "".join(
-        f"{claim.id:<40} {claim.chapter}\n    {claim.says}\n"
-        for claim in claims.load_claims()
-        if one.under(claim)
-    )
+    resting = filter(claims.find_instrument(name).under, claims.load_claims())
+    return "".join(f"{claim.id:<40} {claim.chapter}\n    {claim.says}\n" for claim in resting)
 
 
 def as_json(rows: list[dict[str, Any]]) -> str:

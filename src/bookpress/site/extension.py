@@ -49,10 +49,8 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("config-inited", configure)
     app.connect("builder-inited", begin)
     app.connect("html-page-context", load_only_what_is_used, priority=900)
-    for (
-        listeners
-    ) in app.events.listeners.values():  # unmaintained, always loaded, and it points to another host
-        listeners[:] = [each for each in listeners if each.handler.__module__ != "sphinx_thebe"]
+    for heard in app.events.listeners.values():  # unmaintained, always loaded, and it points to another host
+        heard[:] = [each for each in heard if each.handler.__module__ != "sphinx_thebe"]
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -85,13 +83,8 @@ class Drawings(SphinxTransform):
                 drawing += nodes.image(uri=image["uri"].removesuffix(".svg") + PHONE, alt=drawing["alt"])
             if isinstance(figure, nodes.figure) and (known := told.get(of)):
                 address, *words = known
-                below = macro("foot.html.j2", "ways")(root(self.env.docname) + address, *words)
+                below = macro("foot.html.j2", "ways")(shell.root(self.env.docname) + address, *words)
                 figure.parent.insert(figure.parent.index(figure) + 1, nodes.raw("", below, format="html"))
-
-
-def root(page: str) -> str:
-    """The way from a page to the site's first folder."""
-    return "../" * page.count("/")
 
 
 def visit_drawing(translator: Any, node: Drawing) -> None:
@@ -103,16 +96,13 @@ def visit_drawing(translator: Any, node: Drawing) -> None:
 
 def plot(addresses: list[str], sizes: list[inks.Size], words: str) -> str:
     """A drawing and the one for phones, once for each theme; it links to its file, where a finger can enlarge it."""
-    whole, *narrow = (both(*each, words) for each in zip(addresses, sizes, strict=True))
-    kind, style, instead = "stacks", "", "".join(f'<span class="columns">{each}</span>' for each in narrow)
-    if not narrow:
-        letters = inks.LEAST * max(1.0, sizes[0][0] / inks.COLUMN)
-        kind, style = "scrolls", f' style="--wide: {SCROLLING * sizes[0][0] / letters:.0f}px"'
+    shown = [(kind, both(*each, words)) for kind, *each in zip(("whole", "columns"), addresses, sizes)]
+    letters = inks.LEAST * max(1.0, sizes[0][0] / inks.COLUMN)
+    wide = f'scrolls" style="--wide: {SCROLLING * sizes[0][0] / letters:.0f}px'
     label = html.escape(f"Open this figure by itself: {words[:60]}")
-    return (
-        f'<a class="plot {kind}"{style} href="{addresses[0]}" title="{label}">'
-        f'<span class="whole">{whole}</span>{instead}</a>'
-    )
+    inside = "".join(f'<span class="{kind}">{images}</span>' for kind, images in shown)
+    kind = "stacks" if len(shown) > 1 else wide
+    return f'<a class="plot {kind}" href="{addresses[0]}" title="{label}">{inside}</a>'
 
 
 def both(address: str, points: inks.Size, words: str) -> str:
@@ -142,21 +132,20 @@ class Unbroken(SphinxTransform):
 
     def apply(self) -> None:
         for math in list(self.document.findall(nodes.math)):
-            place, around = math.parent.index(math), math.parent.children
-            before, after = (
-                each[0] if each else None for each in (around[place - 1 : place], around[place + 1 :])
+            parent, place = math.parent, math.parent.index(math)
+            before, after = parent[place - 1 : place], parent[place + 1 : place + 2]
+            start, stops = (
+                re.search(sign, node[0])[0] if node and isinstance(node[0], nodes.Text) else ""
+                for node, sign in ((before, r"[(“‘]?$"), (after, r"^[,.;:!?)”’]*"))
             )
-            start = re.search(r"[(“‘]?$", before)[0] if isinstance(before, nodes.Text) else ""
-            stops = re.match(r"[,.;:!?)”’]*", after)[0] if isinstance(after, nodes.Text) else ""
-            if not start + stops:
-                continue
+            if start + stops:
+                box = nodes.inline("", start, classes=["unbroken"])
+                parent.replace(math, box)
+                box += [math, nodes.Text(stops)]
             if start:
-                math.parent.replace(before, nodes.Text(before.removesuffix(start)))
+                parent.replace(before[0], nodes.Text(before[0].removesuffix(start)))
             if stops:
-                math.parent.replace(after, nodes.Text(after.removeprefix(stops)))
-            box = nodes.inline("", start, classes=["unbroken"])
-            math.parent.replace(math, box)
-            box += [math, nodes.Text(stops)]
+                parent.replace(after[0], nodes.Text(after[0].removeprefix(stops)))
 
 
 class Cells(SphinxPostTransform):
@@ -253,19 +242,13 @@ MENDS = [
 ]
 
 
-def mended(page: str) -> str:
-    """A page of the theme with all of that; one without contents beside it is told so before its text is set."""
-    for before, after in MENDS:
-        page = re.sub(before, after, page)
-    if "bd-sidebar-secondary" not in page:
-        page = page.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
-    return page
-
-
 def whole(page: str, context: dict[str, Any], titles: dict[str, str], head: tuple[str, str]) -> str:
     """A page as it is read: mended, with its head and its foot."""
     name, heading = context["pagename"], Markup(context.get("title") or "").striptags()
-    page = mended(page)
+    for before, after in MENDS:
+        page = re.sub(before, after, page)
+    if "bd-sidebar-secondary" not in page:  # one without contents beside it is told so before its text is set
+        page = page.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
     if "<article" in page:
         said = shell.foot(name, heading, *head)
         page = re.sub(r'<footer class="prev-next-footer|</main>', lambda at: f"{said}{at[0]}", page, count=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from bookpress.book import book
 from bookpress.claims import format_number
 from bookpress.errors import PressError
 from bookpress.pipeline import prose
-from bookpress.site import board
+from bookpress.site import verdicts
 from bookpress.site.rendering import macro
 
 Row = dict[str, Any]
@@ -24,9 +23,9 @@ LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
     """`waffle`, `trust`, and a verdict as its chip."""
     return {
-        "waffle": board.waffle(rows),
+        "waffle": verdicts.waffle(rows),
         "trust": trust(rows, shown),
-        "verdict": board.inlined(shown.rows, ""),
+        "verdict": verdicts.inlined(shown.rows, ""),
     }
 
 
@@ -56,18 +55,17 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 
 
-def _round(low: float, high: float, options: Sequence[str], log: bool) -> list[float]:
+def _round(low: float, high: float, factor: bool, log: bool) -> list[float]:
     """Round places of a logarithmic axis, as its values are recorded; none where the axis is not."""
-    if not log and "factor" not in options:
+    if not log and not factor:
         return []
-    ends = (10**low, 10**high) if "factor" in options else (low, high)
-    decades = [10.0**power for power in range(-9, 10)]
+    low, high = (10**low, 10**high) if factor else (low, high)
     for steps in (1,), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7):
-        found = [at for ten in decades for step in steps if ends[0] <= (at := step * ten) <= ends[1]]
-        if len(found) > 1:
+        every = (step * 10.0**power for power in range(-9, 10) for step in steps)
+        if len(found := [at for at in every if low <= at <= high]) > 1:
             break
     found = found[:: max(1, len(found) // 3)]
-    return [float(np.log10(at)) for at in found] if "factor" in options else found
+    return [float(np.log10(at)) for at in found] if factor else found
 
 
 def _short(value: float) -> str:
@@ -83,43 +81,34 @@ def pictures(text: str, shown: prose.Pages, page: str) -> str:
 
 
 def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -> str:
-    arms: list[tuple[str, str, np.ndarray]] = []
+    arms = []
     for line in lines:
         match = LINE.fullmatch(line)
         if not match or match[3] not in shown.evidence:
             raise PressError(f"{page}: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT")
-        evidence = shown.evidence[match[3]]
-        if evidence is None:
+        if (evidence := shown.evidence[match[3]]) is None:
             return ""
         values = np.asarray(evidence.column(match[4], match[5])[1], dtype=float)
-        arms.append((match[1].strip(), match[2], values[np.isfinite(values)]))
-    log = "log" in options and all((values > 0).all() for _, _, values in arms)
-    every = np.concatenate([values for _, _, values in arms])
+        arms.append({"label": match[1].strip(), "ink": match[2], "values": values[np.isfinite(values)]})
+    every = np.concatenate([arm["values"] for arm in arms])
+    log, factor = "log" in options and (every > 0).all(), "factor" in options
     low, high = (every.min() / 1.3, every.max() * 1.1) if log else (min(0.0, every.min()), every.max())
 
     def place(value: float) -> float:
-        ends = np.log([low, high, value]) if log else np.array([low, high, value])
-        return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 2)
+        start, end, at = np.log([low, high, value]) if log else np.array([low, high, value])
+        return round(float(LEFT + (at - start) / ((end - start) or 1) * (RIGHT - LEFT)), 2)
 
     def said(value: float) -> str:
-        if "factor" in options:  # the recorded values are logarithms to base ten
+        if factor:  # the recorded values are logarithms to base ten
             return f"{_short(10**value)} times"
         three = float(f"{value:.3g}")  # digits, as texts have them
         return format_number(value, ".1%") if "percent" in options else format_number(three, ",.4g")
 
-    shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
-    ticks = {place(at): _short(value) for at, value in shown_as.items()}
-    middles = [float(np.exp(np.log(v).mean())) if log else float(v.mean()) for _, _, v in arms]
-    shown_arms = [
-        {
-            "label": label,
-            "ink": ink,
-            "dots": [place(v) for v in values],
-            "middle": place(mean),
-            "said": said(mean),
-        }
-        for (label, ink, values), mean in zip(arms, middles)
-    ]
-    words = "; ".join(f"{arm['label']}: {arm['said']}" for arm in shown_arms)
+    ticks = {place(at): _short(10**at if factor else at) for at in _round(low, high, factor, log)}
+    for arm in arms:
+        values = arm["values"]
+        middle = float(np.exp(np.log(values).mean()) if log else values.mean())
+        arm |= {"dots": [place(v) for v in values], "middle": place(middle), "said": said(middle)}
+    words = "; ".join(f"{arm['label']}: {arm['said']}" for arm in arms)
     words += f". A dot a seed{', logarithmic scale' if log else ''}."
-    return macro("dots.html.j2", "dots")(shown_arms, ticks, LEFT, RIGHT, words)
+    return macro("dots.html.j2", "dots")(arms, ticks, LEFT, RIGHT, words)

@@ -23,7 +23,7 @@ from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import Pages
 from bookpress.schema import Entry, Text, model, read_list
-from bookpress.site import board, details, front, rendering, shell, teaching, wheel
+from bookpress.site import front, rendering, shell, teaching, verdicts, wheel
 from bookpress.site.rendering import Markup, render
 from bookpress.texts import read_yaml
 
@@ -33,16 +33,12 @@ from bookpress.texts import read_yaml
 def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
     rows = list(pages.rows.values())
-    squares = [row for row in rows if not row["rungs"]]
-    runs = [(chapter, pages.evidence[chapter.name]) for chapter in chapters]
+    squares = [row["kind"] for row in rows if not row["rungs"]]
+    runs = [(each, run) for each in chapters if (run := pages.evidence[each.name])]
+    gone = [(each, chapter_runs.withdrawn(run)) for each, run in runs]
+    given = {"rows": rows, "squares": len(squares), "own": squares.count("question"), "gone": gone}
     return render(
-        "scoreboard.md.j2",
-        rows=rows,
-        squares=len(squares),
-        own=sum(row["kind"] == "question" for row in squares),
-        waffle=board.waffle(rows),
-        board=board.board(rows, chapters),
-        gone=[(chapter, chapter_runs.withdrawn(run)) for chapter, run in runs if run],
+        "scoreboard.md.j2", waffle=verdicts.waffle(rows), board=verdicts.board(rows, chapters), **given
     )
 
 
@@ -75,20 +71,19 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
     if at_odds := [row.id for row in wrong if pages.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)]:
         raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     known, of = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in pages.claims}
-    grave = [list(CHANGES), list(claims.ERRATUM_KINDS)]
-    ordered = sorted(rows, key=lambda row: (grave[0].index(row.changes), grave[1].index(row.kind)))
-    seen: Counter[str] = Counter()
-    headings, shown = {}, {}
+    graver, kinds = list(CHANGES), list(claims.ERRATUM_KINDS)
+    ordered = sorted(rows, key=lambda row: (graver.index(row.changes), kinds.index(row.kind)))
+    seen, headings, shown = Counter[str](), {}, {}
     for row in ordered:  # equal headings would share an address
         seen[row.title] += 1
-        headings[row.id] = row.title + (f" ({seen[row.title]})" if seen[row.title] > 1 else "")
+        headings[row.id] = row.title + f" ({seen[row.title]})" * (seen[row.title] > 1)
         if claim := of.get(row.claim):
             chapter = known.get(claim.chapter)
-            there = details.label(chapter, claim.figure) if chapter else ""
+            there = chapter and verdicts.label(chapter, claim.figure)
             shown[row.id] = claim, chapter, there or claim.figure
     given = {"errata": ordered, "listed": rows, "headings": headings, "shown": shown, "ledger": pages.rows}
     text = render("errata.md.j2", changes=CHANGES, titles=claims.source_titles(), **given)
-    return prose.fill(text, "errata", pages, {"stands": board.marked(pages.rows, "")})
+    return prose.fill(text, "errata", pages, {"stands": verdicts.marked(pages.rows, "")})
 
 
 def instruments(found: list[Instrument], pages: Pages) -> str:
@@ -105,9 +100,7 @@ def provenance(chapters: list[Chapter], pages: Pages) -> str:
 def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
     """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
     that it quotes."""
-    named = sorted(
-        {owner for owner, _ in prose.result_names(chapter.text) if owner and owner != chapter.name}
-    )
+    named = sorted({owner for owner, _ in prose.result_names(chapter.text)} - {None, chapter.name})
     runs = [(name, run) for name in named if (run := pages.evidence.get(name))]
     quoted = [(name, run) for name, run in runs if evidence and run.profile != evidence.profile]
     return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted, banner=BANNER)
@@ -126,19 +119,16 @@ def with_banner(text: str, pages: Pages) -> str:
 BANNER = Markup("Sentences state the book’s verdicts; numbers and figures are this run’s.")
 
 
-def _most_seeds(evidence: Evidence) -> str:
-    """Which seeds most results of a page come from; those of the others are for the page of provenance."""
-    counts = Counter(tuple(each["seeds"]) for each in evidence.results.entries.values()).most_common()
-    more = " and others" if any(set(seeds) - set(counts[0][0]) for seeds, _ in counts) else ""
-    return f"seeds {_range(counts[0][0])}{more}" if counts else "no seeds"
-
-
-def _seed_words(evidence: Evidence) -> str:
-    """Which seeds the results come from; where not all come from the same, how many from which."""
+def _seed_words(evidence: Evidence, most: bool = False) -> str:
+    """Which seeds the results come from; where not all come from the same, how many from which, or from which `most` do."""
     counts = Counter(tuple(entry["seeds"]) for entry in evidence.results.entries.values()).most_common()
-    if len(counts) < 2:
-        return f"seeds {_range(counts[0][0])}" if counts else "no seeds"
-    return "seeds " + ", ".join(f"{_range(seeds)} ({number} results)" for seeds, number in counts)
+    if not counts:
+        return "no seeds"
+    first = counts[0][0]
+    if most:
+        return f"seeds {_range(first)}" + " and others" * any(set(seeds) - set(first) for seeds, _ in counts)
+    every = (_range(seeds) + f" ({number} results)" * (len(counts) > 1) for seeds, number in counts)
+    return f"seeds {', '.join(every)}"
 
 
 def _range(seeds: tuple[int, ...]) -> str:
@@ -146,9 +136,7 @@ def _range(seeds: tuple[int, ...]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
 
 
-rendering.add(
-    tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, not_as_locked=gate.not_as_locked
-)
+rendering.add(seeds=_seed_words, not_as_locked=gate.not_as_locked)
 
 
 # ---- The notation: book/notation.yml as a table -----------------------------------------------------------------------
@@ -169,14 +157,18 @@ def notation() -> str:
     not as it should be."""
     path = paths.book_folder() / "notation.yml"
     rows = read_yaml(path, path.name) if path.is_file() else []
-    heads = ["| symbol | in the code | in words | meaning |", "|:---|:---|:---|:---|"]
-    lines = []
+    lines = [
+        ":::{container} notation",
+        "| symbol | in the code | in words | meaning |",
+        "|:---|:---|:---|:---|",
+    ]
     for one in read_list(Notation, rows, path.name, "row", key="meaning"):
-        looks = {_look(each): each for each in reversed(one.symbol)}  # two spellings of one look stand once
-        symbols = ", ".join(f"${each}$" for each in one.symbol if each in looks.values())
+        looks = dict[str, str]()  # two spellings of one look stand once
+        for each in one.symbol:
+            looks.setdefault(_look(each), f"${each}$")
         code = ", ".join(f"`{each}`" for each in one.code)
-        lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
-    return "\n".join([":::{container} notation", *heads, *lines, ":::"])
+        lines.append(f"| {', '.join(looks.values())} | {code} | {', '.join(one.words)} | {one.meaning} |")
+    return "\n".join([*lines, ":::"])
 
 
 def _look(symbol: str) -> str:
@@ -187,8 +179,6 @@ def _look(symbol: str) -> str:
 # ---- Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata, ----------------
 # coverage and provenance written.
 
-#: Files of book/ that are no pages.
-SUPPORT = ("references.bib", "_static")
 INDEX = "index.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
@@ -206,13 +196,10 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
     chapters = discover()
     evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
     shown = prose.Pages(evidence, claims.load_claims())
-    root, book = paths.repository_root(), paths.book_folder()
-    folder.mkdir(parents=True)
-    shutil.copy2(root / "_toc.yml", folder / "_toc.yml")
+    shutil.copytree(paths.book_folder() / "_static", folder / "_static")
+    for path in (paths.repository_root() / "_toc.yml", paths.book_folder() / "references.bib"):
+        shutil.copy2(path, folder)
     atomic.write_text(folder / "_config.yml", shell.configuration())
-    for name in SUPPORT:
-        copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
-        copy(book / name, folder / name)
     explorers.write(folder, shown)
     runs = [run for run in evidence.values() if run]
     pictures.put(runs, folder)
@@ -220,7 +207,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
     atomic.write_json(folder / shell.TOLD, {"titles": titles, "figures": dict(shell.ways(runs, folder))})
     sheets = teaching.sheets()
     for chapter in chapters:
-        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+        _chapter_page(chapter, shown, folder, sheets.get(chapter.name, []))
     if course := teaching.page():
         atomic.write_text(folder / teaching.PAGE, course)
     for name, text in texts(chapters, shown).items():
@@ -232,18 +219,16 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
 def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     """Every page that is no chapter, by the name of its file."""
     lists = claims.load_coverage()
-    front_page = {"coverage": counted(lists), **front.tokens(list(shown.rows.values()), shown)}
     names = {"clone": shell.clone(), "binder": shell.binder(), "wheel": wheel.link()}
-    names |= {"notation": notation(), "stands": board.marked(shown.rows, "")}
+    names |= {"notation": notation(), "stands": verdicts.marked(shown.rows, "")}
+    of_index = {"coverage": counted(lists), **front.tokens(list(shown.rows.values()), shown)}
     found = {}
     for path in paths.book_folder().glob("*.md"):
-        text = with_banner(path.read_text(encoding="utf-8"), shown)
-        text = front.pictures(text, shown, path.name)
-        if path.name == INDEX:
-            filled = prose.fill(text, "index", shown, extra=names | front_page)
-            found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
-        else:
-            found[path.name] = prose.fill(text, path.stem, shown, extra=names | here(path.stem, shown))
+        text = front.pictures(with_banner(path.read_text(encoding="utf-8"), shown), shown, path.name)
+        own = of_index if path.name == INDEX else here(path.stem, shown)
+        found[path.name] = prose.fill(text, path.stem, shown, extra=names | own)
+    if INDEX in found:
+        found[INDEX] = found[INDEX].replace(f"({INTERVAL}", "(")  # the page says it once
     if known := claims.load_instruments():
         found["instruments.md"] = instruments(known, shown)
     return found | {
@@ -256,8 +241,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
 
 def here(page: str, shown: prose.Pages) -> dict[str, Any]:
     """What `{{ here:NAME }}` stands for on a page, if the book has numbers of its own for that page."""
-    own = book().pages
-    numbers = own[page](shown) if page in own else {}
+    numbers = book().pages.get(page, lambda _: {})(shown)
 
     def number(token: prose.Token) -> str:
         if token.name not in numbers:
@@ -267,20 +251,18 @@ def here(page: str, shown: prose.Pages) -> dict[str, Any]:
     return {"here": number}
 
 
-def _chapter_page(
-    chapter: Chapter, evidence: Evidence | None, shown: prose.Pages, folder: Path, sheets: list[str]
-) -> None:
+def _chapter_page(chapter: Chapter, shown: prose.Pages, folder: Path, sheets: list[str]) -> None:
     import nbformat
 
+    evidence = shown.evidence[chapter.name]
     page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
     target = folder / f"{chapter.name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
-    for cell in page.cells:
-        if cell.cell_type == "markdown":
-            source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
-            cell.source = _without_missing_figures(text, target.parent)
     written = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    for cell in written:
+        source = cell.source if evidence else unanswered(cell.source, chapter.name)
+        text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
+        cell.source = _without_missing_figures(text, target.parent)
     opening = taken_out(written) if evidence else ""
     written[0].source = _after_answer(written[0].source, f"{opening}\n\n{stamp(chapter, evidence, shown)}")
     nbformat.write(page, target)
@@ -288,8 +270,8 @@ def _chapter_page(
 
 def filled(text: str, chapter: Chapter, shown: prose.Pages, **instead: str) -> str:
     """A chapter's text with its tokens filled in, some by what stands `instead`; PressError as `prose.fill` says."""
-    extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
-    extra["stands"] = board.marked(shown.rows, ROOT)
+    extra = {"verdict": verdicts.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    extra["stands"] = verdicts.marked(shown.rows, ROOT)
     extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
     return prose.fill(text, chapter.name, shown, extra | instead)
 
@@ -297,11 +279,8 @@ def filled(text: str, chapter: Chapter, shown: prose.Pages, **instead: str) -> s
 def said_once(text: str) -> str:
     """The words that an interval is one of 95 %, once in each section or box; later ones are numbers in
     brackets."""
-    parts = []
-    for part in SECTION.split(text):
-        before, first, after = part.partition(f"({INTERVAL}")
-        parts.append(before + first + after.replace(f"({INTERVAL}", "("))
-    return "".join(parts)
+    parts = (part.partition(f"({INTERVAL}") for part in SECTION.split(text))
+    return "".join(before + first + after.replace(f"({INTERVAL}", "(") for before, first, after in parts)
 
 
 def taken_out(written: Sequence[Any]) -> str:
@@ -338,16 +317,13 @@ def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Row]:
 
 def _unless_it_turns(group: re.Match) -> str:
     """The claims of a ladder that hold at all sizes, fail or are open, behind a fold; those that turn stay."""
-    return (
-        group[0]
-        if group["title"].startswith("Turns")
-        else folded(f"{group['title']} {group['n']}", group["rows"])
-    )
+    turns = group["title"].startswith("Turns")
+    return group[0] if turns else folded(f"{group['title']} {group['n']}", group["rows"])
 
 
 def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
     """A folded row for each of the chapter's claims."""
-    rows = details.details(chapter, shown, ROOT) if _judged(chapter, shown) else ""
+    rows = verdicts.details(chapter, shown, ROOT) if _judged(chapter, shown) else ""
     return f"```{{raw}} html\n{rows}\n```" if rows else ""
 
 
@@ -371,9 +347,7 @@ def _without_missing_figures(text: str, folder: Path) -> str:
     """A figure that no run has drawn yet becomes a line that says so, in place of a broken picture."""
     for one in chapter_runs.referenced_figures(text):
         if not (folder / one.path).is_file():
-            instead = (
-                f"({one.label})=\n" * bool(one.label)
-                + "*(This figure appears once its chapter has been run.)*"
-            )
-            text = text.replace(one.directive, instead)
+            label = f"({one.label})=\n" * bool(one.label)
+            words = "*(This figure appears once its chapter has been run.)*"
+            text = text.replace(one.directive, label + words)
     return text

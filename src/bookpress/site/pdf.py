@@ -29,21 +29,18 @@ def write(site: Path, target: Path) -> Path:
     if program is None:
         raise PressError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
     names = ["index", *chapter_names(), *GENERATED]
-    pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
+    pages = {name: page for name in names if (page := site / f"{name}.html").is_file()}
     if not pages:
         raise PressError(f"no site in {site.name}/; build it first (bnbook build)")
     whole = site / "whole-book.html"
-    texts = [
-        Markup(article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()))
-        for page in pages
-    ]
+    read = ((page.read_text(encoding="utf-8"), posixpath.dirname(name)) for name, page in pages.items())
+    texts = [Markup(article(*each)) for each in read]
     whole.write_text(render("printed.html.j2", title=shell.book_title(), pages=texts), encoding="utf-8")
     command = [program, "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer"]
     command += ["--virtual-time-budget=120000", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += [f"--print-to-pdf={target}", whole.as_uri()]
     try:
-        subprocess.run(
-            [*command, f"--print-to-pdf={target}", whole.as_uri()], check=True, capture_output=True
-        )
+        subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
         raise PressError(f"the browser printed nothing: {reason(problem)}") from None
     finally:

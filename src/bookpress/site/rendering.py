@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bookpress.book import book, command_name
-from bookpress.claims import format_number, without_markup
+from bookpress.claims import without_markup
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.words import OWN_QUESTION, literal, scripts, spelled
 
@@ -45,19 +45,22 @@ def look(verdict: str) -> tuple[str, str, str]:
     return LOOKS.get(verdict, ("open", "?", verdict))
 
 
+def at(row: dict[str, Any], root: str = "") -> str:
+    """The address of a claim's row, seen from `root`."""
+    return f"{root}{row['chapter']}.html#claim-{row['id']}"
+
+
 #: Signs of formulas where no MathJax sets them.
-SIGNS = {
-    **dict(
-        zip("alpha beta gamma delta epsilon eta theta lambda mu pi rho sigma phi".split(), "αβγδεηθλμπρσφ")
-    ),
-    **dict(
-        zip("le leq ge geq ne neq approx cdot times to infty partial nabla sum pm".split(), "≤≤≥≥≠≠≈·×→∞∂∇Σ±")
-    ),
-    **dict.fromkeys(
-        "hat tilde bar left right mathrm text operatorname mathbf widehat lvert rvert".split(), ""
-    ),
-    **dict(zip("sqrt ell langle rangle".split(), "√ℓ⟨⟩")),
-}
+SIGNS = dict(
+    zip(
+        "alpha beta gamma delta epsilon eta theta lambda mu pi rho sigma phi le leq ge geq ne neq approx cdot times to "
+        "infty partial nabla sum pm sqrt ell langle rangle".split(),
+        "αβγδεηθλμπρσφ≤≤≥≥≠≠≈·×→∞∂∇Σ±√ℓ⟨⟩",
+    )
+)
+SIGNS |= dict.fromkeys(
+    "hat tilde bar left right mathrm text operatorname mathbf widehat lvert rvert".split(), ""
+)
 
 
 def rich(text: str) -> Markup:
@@ -89,10 +92,11 @@ def brief(text: str, letters: int = 70) -> Markup:
     text = text.partition("; we ")[0].rstrip(".")
     text = re.sub(rf"^The book's {OWN_QUESTION}[^:]*: (.)", lambda first: first[1].upper(), text)
     start = textwrap.shorten(text, letters, placeholder="")
-    while " " in start and (
-        start.count("$") % 2 or start.count("`") % 2 or start.count("(") > start.count(")")
+    # a formula, a name or a bracket is shown whole or not at all
+    while " " in start and any(
+        (start.count("$") % 2, start.count("`") % 2, start.count("(") > start.count(")"))
     ):
-        start = start.rsplit(" ", 1)[0]  # a formula, a name or a bracket is shown whole or not at all
+        start = start.rsplit(" ", 1)[0]
     return rich(start.rstrip(",;:")) + Markup("\u00a0…") * (start != text)
 
 
@@ -108,18 +112,16 @@ def source_name(key: str) -> str:
 
 def source_keys(source: dict[str, str]) -> list[str]:
     """The source, and each of its versions that is named: what the board filters by."""
-    return [
-        source["key"],
-        *(f"{source['key']} {each}" for each in book().versions if each in source["version"]),
-    ]
+    named = (each for each in book().versions if each in source["version"])
+    return [source["key"], *(f"{source['key']} {each}" for each in named)]
 
 
 def source_place(row: dict[str, Any]) -> str:
     """ "Wikipedia: Inference, first paragraph", with the version where there are several."""
-    version, where = row["source"]["version"], row["source"]["where"]
+    key, version, where = (row["source"][name] for name in ("key", "version", "where"))
     if where.startswith(f"{version} "):  # "v1 Lemma 3.3"
-        return f"{source_version(row['source']['key'])}, {where}"
-    return f"{source_version(row['source']['key'], version)}: {where}"
+        return f"{source_version(key)}, {where}"
+    return f"{source_version(key, version)}: {where}"
 
 
 def source_version(key: str, version: str = "") -> str:
@@ -129,11 +131,8 @@ def source_version(key: str, version: str = "") -> str:
 
 # ---- The templates ---------------------------------------------------------------------------------------------------
 
-OWN = (look, rich, plain, told_apart, source_name, source_keys, source_place, source_version)
-FILTERS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (*OWN, format_number, spelled, repr)
-}
-FILTERS |= {
+OWN = (look, at, rich, plain, told_apart, source_keys, source_place, source_version, spelled, repr)
+FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in OWN} | {
     # For a page of Markdown: an author's words, anybody's, and a cell of a table.
     "words": lambda text: Markup(without_markup(text)),
     "literal": lambda text: Markup(literal(text)),
@@ -153,22 +152,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= FILTERS
-    made.globals |= {
-        "NOT_TESTED": NOT_TESTED,
-        "OWN_QUESTION": OWN_QUESTION,
-        "command": lambda: command_name(),
-    }
+    made.globals |= {"NOT_TESTED": NOT_TESTED, "OWN_QUESTION": OWN_QUESTION, "command": command_name}
     return made
 
 
 def add(**filters: Callable[..., Any]) -> None:
     """More filters for the templates of a module."""
     _environment().filters |= filters
-
-
-def give(**values: Any) -> None:
-    """More names that the templates know."""
-    _environment().globals |= values
 
 
 def render(name: str, **given: Any) -> str:

@@ -35,26 +35,23 @@ def book_title() -> str:
     return str(settings().get("title") or "")
 
 
-def address() -> str:
-    """Where the site is published (`html: baseurl:`), or nothing."""
-    return str((settings().get("html") or {}).get("baseurl") or "")
+def address(file: str) -> str:
+    """Where a file of the site is published (`html: baseurl:`), or nothing."""
+    base = str((settings().get("html") or {}).get("baseurl") or "")
+    return base and f"{base.rstrip('/')}/{file}"
 
 
 def binder() -> str:
     """Where the chapters open on Binder, a sentence with a link; nothing while there is no address."""
-    address = repository()
-    if not address:
-        return ""
-    link = f"https://mybinder.org/v2/git/{quote(address, safe='')}/main?urlpath=lab/tree/lab"
-    return f"Nothing to install: [all chapters as notebooks on Binder]({link}), which starts slowly."
+    link = f"https://mybinder.org/v2/git/{quote(repository(), safe='')}/main?urlpath=lab/tree/lab"
+    said = f"Nothing to install: [all chapters as notebooks on Binder]({link}), which starts slowly."
+    return said if repository() else ""
 
 
 def clone() -> str:
     """How to get the code, for the page that says how to run it."""
-    address = repository()
-    if not address:
-        return "Get the book's repository, and in its folder:"
-    return f"```sh\ngit clone {address}\n```\n\nThen, in its folder:"
+    known = f"```sh\ngit clone {repository()}\n```\n\nThen, in its folder:"
+    return known if repository() else "Get the book's repository, and in its folder:"
 
 
 def configuration() -> str:
@@ -82,8 +79,7 @@ HOSTS = {
 def foot(name: str, heading: str, commit: str, day: str) -> Markup:
     """At the foot of the page of a name (PART/CHAPTER): how to cite it, and the links where the repository has an address;
     `day` is that of the commit, YYYY-MM-DD, for a book that names none; both empty where they are not known."""
-    there = f"{address().rstrip('/')}/{name}.html" if address() else ""
-    said = citing.citation(heading, name, there, commit, day)
+    said = citing.citation(heading, name, address(f"{name}.html"), commit, day)
     return said + nav(repository(), name) if repository() else said
 
 
@@ -100,10 +96,8 @@ def nav(repository: str, page: str) -> Markup:
 
 def source(page: str) -> str:
     """The file that a page is made from, in the repository; nothing where it is made from several."""
-    root = paths.repository_root()
-    return next(
-        (f"book/{page}{end}" for end in (".md", ".yml") if (root / f"book/{page}{end}").is_file()), ""
-    )
+    files = (f"book/{page}{end}" for end in (".md", ".yml"))
+    return next((file for file in files if (paths.repository_root() / file).is_file()), "")
 
 
 # ---- What other sites show of a page: a description, and a picture of its title and its verdicts ---------------------
@@ -112,15 +106,18 @@ LONGEST_DESCRIPTION = 200
 SIZE = (1200, 630)
 INKS = {"true": PALETTE["corrected"][0], "part": PALETTE["part"][0], "own": "#5b45a8"}
 INKS |= dict.fromkeys(("false", "mended"), PALETTE["wrong"][0])
-
-
 ICON = "_static/favicon.svg"
+
+
+def root(page: str) -> str:
+    """The way from a page to the site's first folder."""
+    return "../" * page.count("/")
 
 
 def with_head(text: str, name: str, title: str, owner: str) -> str:
     """The page of a name with its title, its first paragraph, the picture of `owner` and the book's icon in its head; where
     there is no icon it says so, and no browser asks for one."""
-    icon = "../" * name.count("/") + ICON if (paths.book_folder() / ICON).is_file() else "data:,"
+    icon = root(name) + ICON if (paths.book_folder() / ICON).is_file() else "data:,"
     tags = macro("foot.html.j2", "tags")(title, description(text), picture_of(owner, name), icon)
     return text.replace("</title>", f"</title>\n{tags}", 1)
 
@@ -140,8 +137,8 @@ def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], ima
         draw, own = ImageDraw.Draw(picture), [row for row in rows if name in ("index", row["chapter"])]
         for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
             draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
-        side = next(side for side in range(44, 0, -1) if _fits(len(own), side))
-        across = (SIZE[0] - 160) // (side + 6)
+        room = ((side, (SIZE[0] - 160) // (side + 6), (550 - 350) // (side + 6)) for side in range(44, 0, -1))
+        side, across = next((side, across) for side, across, down in room if len(own) <= across * down)
         for number, row in enumerate(own):
             x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
             ink = INKS.get(look(row["verdict"])[0], PALETTE["printed"][0])
@@ -149,11 +146,6 @@ def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], ima
         words = f"{len(own)} claims and questions, a test for each" if own else book_title()
         draw.text((80, 560), words, PALETTE["printed"][0], small)
         picture.quantize(64).save(images / preview(name), optimize=True)
-
-
-def _fits(squares: int, side: int) -> bool:
-    """Whether so many squares have room between the title and the last line."""
-    return squares <= ((SIZE[0] - 160) // (side + 6)) * ((550 - 350) // (side + 6))
 
 
 def preview(name: str) -> str:
@@ -164,22 +156,18 @@ def preview(name: str) -> str:
 def picture_of(owner: str, page: str) -> str:
     """Where that of `owner` lies, as a page's head says it: its whole address where the site has one, for what shows a
     preview resolves no other."""
-    base = f"{address().rstrip('/')}/" if address() else "../" * page.count("/")
-    return f"{base}_images/{preview(owner)}"
+    file = f"_images/{preview(owner)}"
+    return address(file) or root(page) + file
 
 
 def description(page: str) -> str:
     """The first paragraph of a page that is not about its run, without marks, cut at a word."""
-    article = page.partition("<article")[2]
-    article = re.sub(r'<div class="run-stamp.*?</div>', "", article, flags=re.S)
+    article = re.sub(r'<div class="run-stamp.*?</div>', "", page.partition("<article")[2], flags=re.S)
     for match in re.finditer(r"<p>(.*?)</p>", article, flags=re.S):
         text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\[()]", "", match[1])).split())
         if len(text) > 40:
-            return (
-                text
-                if len(text) <= LONGEST_DESCRIPTION
-                else text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " …"
-            )
+            start = text[:LONGEST_DESCRIPTION]
+            return text if text == start else start.rpartition(" ")[0] + " …"
     return ""
 
 
@@ -198,7 +186,5 @@ def ways(runs: Iterable[Evidence], folder: Path) -> Iterator[tuple[str, tuple[st
             says = "what the figure draws" if reads else "every recorded result of the chapter"
             entries = {each: own.entries[each] for each in own if not reads or each in reads}
             atomic.write_text(folder / address, results.as_csv(replace(own, entries=entries)))
-            yield (
-                f"{name}/{figure}",
-                (address, says, f"{command_name()} run {name} --profile {run.profile} --compare"),
-            )
+            command = f"{command_name()} run {name} --profile {run.profile} --compare"
+            yield f"{name}/{figure}", (address, says, command)

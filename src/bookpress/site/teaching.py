@@ -6,6 +6,7 @@ import importlib.util
 import re
 import tempfile
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 from bookpress import coursework
@@ -21,11 +22,8 @@ SOLUTION = re.compile(r"^(`{3,}|:{3,})\{solution\}.*?^\1[ \t]*$", re.M | re.S)
 def page() -> str:
     """The instructors' page, its links those of the site; empty without sheets."""
     source = coursework.folder() / "README.md"
-    if not source.is_file():
-        return ""
-    text = re.sub(
-        r"\]\(\.\./book/(\w[\w-]*/[\w-]+)\.md\)", r"](/\1.ipynb)", source.read_text(encoding="utf-8")
-    )
+    text = source.read_text(encoding="utf-8") if source.is_file() else ""
+    text = re.sub(r"\]\(\.\./book/(\w[\w-]*/[\w-]+)\.md\)", r"](/\1.ipynb)", text)
     text = re.sub(r"^\* `.*", lambda line: without_markup(line[0]), text, flags=re.M)  # what was measured
     return text.replace("](../book/", "](/")
 
@@ -65,10 +63,9 @@ def write(site: Path, texts: dict[str, bytes]) -> str:
 
 def sheets() -> dict[str, list[str]]:
     """Chapter -> titles of the sheets that belong to it."""
-    found: dict[str, list[str]] = {}
-    for path in coursework.discover():
-        sheet = coursework.read(path)
-        found.setdefault(sheet.chapter, []).append(sheet.title)
+    found = defaultdict(list)
+    for sheet in map(coursework.read, coursework.discover()):
+        found[sheet.chapter].append(sheet.title)
     return found
 
 

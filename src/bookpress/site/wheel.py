@@ -36,21 +36,16 @@ def write(folder: Path, chapters: Sequence[Chapter], shown: Pages) -> Path | Non
     root = paths.repository_root()
     with TemporaryDirectory() as temporary:
         copy = Path(temporary) / "source"
-        shutil.copytree(
-            root / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
-        )
+        left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(root / "src", copy / "src", ignore=left_out)
         for name in filter(lambda name: (root / name).is_file(), MADE_BY):
             shutil.copyfile(root / name, copy / name)
         carried = copy / "src" / book().package / reading.CARRIED
         carried.write_text(handout.carried(chapters, shown), encoding="utf-8")
         folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(folder.resolve())],
-            cwd=copy,
-            env=os.environ | {"PYTHONUTF8": "1"},
-            capture_output=True,
-            encoding="utf-8",
-        )
+        command = [sys.executable, "-c", PROGRAM, str(folder.resolve())]
+        surroundings = {"cwd": copy, "env": os.environ | {"PYTHONUTF8": "1"}}
+        done = subprocess.run(command, **surroundings, capture_output=True, encoding="utf-8")
     made = folder / handout.wheel()
     if done.returncode or not made.is_file():
         said = (done.stderr or done.stdout).strip().splitlines()[-1:]

@@ -28,7 +28,7 @@ from bookpress.claims.recorded import columns
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapters import select
-from bookpress.site import board
+from bookpress.site import verdicts
 
 
 def t_interval(values):
@@ -218,7 +218,7 @@ def test_where_fresh_seeds_alone_say_otherwise_their_word_stands_beside_the_verd
             assert bool(one["fresh"]) == (alone != one["verdict"])
     assert fresh["lp-vgg-comparable-end"] == "open" and "" in fresh.values()
     rows = {one["id"]: one for one in chapter_runs.chapter_verdicts(found)}
-    mark = board.marked(rows, "")
+    mark = verdicts.marked(rows, "")
     names = ("lp-vgg-comparable-end", "lp-no-control")
     said = {name: mark(prose.Mark(name, "reproduced", "reproduced", True)) for name in names}
     assert "fresh seeds alone: open" in said["lp-vgg-comparable-end"] and "fresh" not in said["lp-no-control"]

@@ -20,7 +20,7 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results
-from bookpress.runs import checkpoints, kinds, task
+from bookpress.runs import checkpoints, kinds
 from bookpress.runs.progress import Progress, duration
 from bookpress.runs.runner import train_all, train_members
 
@@ -40,7 +40,7 @@ def trained(monkeypatch):
     class Seeds(list):
         stop = None
 
-    seeds, train = Seeds(), task.train
+    seeds, train = Seeds(), kinds.train
 
     def spy(one, tell):
         own = [seed for _, seed in one["members"]]
@@ -49,7 +49,7 @@ def trained(monkeypatch):
         seeds.extend(own)
         return train(one, tell)
 
-    monkeypatch.setattr(task, "train", spy)
+    monkeypatch.setattr(kinds, "train", spy)
     return seeds
 
 
@@ -143,7 +143,7 @@ def train(*seeds: int, **edition: str) -> dict:
         "edition": kinds.edition(kind, None) | edition,
         "members": [[ARM.settings(), each] for each in seeds],
     }
-    return task.train(one, lambda *_: True)
+    return kinds.train(one, lambda *_: True)
 
 
 @pytest.mark.parametrize("part", kinds.EDITION)

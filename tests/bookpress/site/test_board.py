@@ -8,7 +8,7 @@ from conftest import ROOT
 from site_rows import rows
 
 from bookpress.pipeline.chapters import Chapter
-from bookpress.site import board
+from bookpress.site import verdicts
 
 pytestmark = pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")
 SHOWN = "li.claim:not([hidden])"
@@ -30,7 +30,7 @@ def page_file(tmp_path_factory):
     file = folder / "scoreboard.html"
     file.write_text(
         f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{style.as_uri()}">'
-        f"{board.waffle(rows())}{board.board(rows(), chapters)}<script src='{script.as_uri()}'></script>"
+        f"{verdicts.waffle(rows())}{verdicts.board(rows(), chapters)}<script src='{script.as_uri()}'></script>"
     )
     return file
 

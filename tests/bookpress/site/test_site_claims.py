@@ -9,7 +9,7 @@ import pytest
 
 from bookpress.claims import judging
 from bookpress.pipeline import prose
-from bookpress.site import board, rendering
+from bookpress.site import rendering, verdicts
 
 found, place = (rendering.macro("claim.html.j2", name) for name in ("found", "place"))
 
@@ -33,7 +33,7 @@ def test_nothing_that_a_claim_or_a_run_says_becomes_html():
 def test_a_verdict_on_nothing_is_refused():
     (token,) = prose.tokens("{{ verdict:a-b }}")
     with pytest.raises(ValueError, match="no chapter has a claim 'a-b'"):
-        board.inlined({}, "")(token)
+        verdicts.inlined({}, "")(token)
 
 
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():

@@ -23,7 +23,7 @@ from bnbook.training.probed import ProbedArm
 from bookpress import stamp
 from bookpress.book import book
 from bookpress.pipeline.chapters import Chapter, discover
-from bookpress.runs import kinds, task
+from bookpress.runs import kinds
 from bookpress.runs.runner import train_all
 
 SRC = Path(stamp.__file__).resolve().parents[1]
@@ -99,7 +99,7 @@ def test_what_ran_in_a_training_is_in_its_key(
 ) -> None:
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
     monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
-    task._dataset.cache_clear()
+    kinds._dataset.cache_clear()
     ran: set[tuple[str, int]] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
