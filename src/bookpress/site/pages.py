@@ -22,10 +22,8 @@ from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import Pages
-from bookpress.schema import Entry, Text, model, read_list
 from bookpress.site import front, rendering, shell, teaching, verdicts, wheel
 from bookpress.site.rendering import Markup, render
-from bookpress.texts import read_yaml
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
@@ -139,43 +137,6 @@ def _range(seeds: tuple[int, ...]) -> str:
 rendering.add(seeds=_seed_words, not_as_locked=gate.not_as_locked)
 
 
-# ---- The notation: book/notation.yml as a table -----------------------------------------------------------------------
-
-
-@model
-class Notation(Entry):
-    """A row of the notation."""
-
-    meaning: Text
-    symbol: tuple[str, ...] = ()  # TeX
-    code: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-
-
-def notation() -> str:
-    """The rows as a table in Markdown, in a box by which a phone sets each row by itself; PressError names one that is
-    not as it should be."""
-    path = paths.book_folder() / "notation.yml"
-    rows = read_yaml(path, path.name) if path.is_file() else []
-    lines = [
-        ":::{container} notation",
-        "| symbol | in the code | in words | meaning |",
-        "|:---|:---|:---|:---|",
-    ]
-    for one in read_list(Notation, rows, path.name, "row", key="meaning"):
-        looks = dict[str, str]()  # two spellings of one look stand once
-        for each in one.symbol:
-            looks.setdefault(_look(each), f"${each}$")
-        code = ", ".join(f"`{each}`" for each in one.code)
-        lines.append(f"| {', '.join(looks.values())} | {code} | {', '.join(one.words)} | {one.meaning} |")
-    return "\n".join([*lines, ":::"])
-
-
-def _look(symbol: str) -> str:
-    """What two spellings in TeX share that look alike."""
-    return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
-
-
 # ---- Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata, ----------------
 # coverage and provenance written.
 
@@ -220,7 +181,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     """Every page that is no chapter, by the name of its file."""
     lists = claims.load_coverage()
     names = {"clone": shell.clone(), "binder": shell.binder(), "wheel": wheel.link()}
-    names |= {"notation": notation(), "stands": verdicts.marked(shown.rows, "")}
+    names["stands"] = verdicts.marked(shown.rows, "")
     of_index = {"coverage": counted(lists), **front.tokens(list(shown.rows.values()), shown)}
     found = {}
     for path in paths.book_folder().glob("*.md"):

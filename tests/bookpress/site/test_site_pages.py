@@ -1,9 +1,8 @@
-"""What others show of a page, what a page says once, the same pages on paper, and the table of notation."""
+"""What others show of a page, what a page says once, and the same pages on paper."""
 
 from __future__ import annotations
 
 import pytest
-from conftest import ROOT
 from PIL import Image
 from site_rows import rows
 
@@ -61,17 +60,3 @@ def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
         monkeypatch.setattr(pdf.shutil, "which", lambda name, program=program: program)
         with pytest.raises(BnbookError, match=words):
             pdf.write(tiny / "html", tiny / "book.pdf")
-
-
-def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
-    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
-    table = pages.notation()
-    assert table.count("\n") > 20 and "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
-    assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
-    (tmp_path / "_config.yml").write_text("package: bnbook")
-    (tmp_path / "book").mkdir()
-    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
-    assert pages.notation().count("\n") == 3
-    (tmp_path / "book/notation.yml").write_text("- {symbol: [a], mean: x}")
-    with pytest.raises(BnbookError, match="notation.yml: row number 1: .* lacks meaning"):
-        pages.notation()
