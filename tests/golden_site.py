@@ -119,7 +119,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "board", verdicts.board(rows()[:5], CHAPTERS)
     yield "waffle", verdicts.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
-    yield "scoreboard", pages.scoreboard([], ledger).partition("````")[0]
+    yield "squares", pages.of_all([], ledger)["squares"](None)
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
     for options in ("", "log", "factor", "percent"):

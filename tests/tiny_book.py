@@ -125,6 +125,9 @@ The chapter's figure.
 """
 
 
+ALL = "# All verdicts\n\n````{raw} html\n{{ board }}\n````\n\n{{ withdrawn }}\n"
+
+
 def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS) -> Path:
     """Write the book below `root` with the site's own configuration; returns the chapter's file."""
     (root / "book" / "part").mkdir(parents=True)
@@ -132,6 +135,7 @@ def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS
     (root / "book" / "references.bib").write_text(BIBLIOGRAPHY)
     (root / "book" / "_static" / "book.css").write_text("")
     (root / "book" / "index.md").write_text(INDEX)
+    (root / "book" / "scoreboard.md").write_text(ALL)
     (root / "_config.yml").write_text(config.read_text(encoding="utf-8"), encoding="utf-8")
     (root / "_toc.yml").write_text(TOC)
     (root / "book" / "part" / "coin.claims.yml").write_text(claims)

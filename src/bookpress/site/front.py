@@ -21,12 +21,8 @@ LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
-    """`waffle`, `trust`, and a verdict as its chip."""
-    return {
-        "waffle": verdicts.waffle(rows),
-        "trust": trust(rows, shown),
-        "verdict": verdicts.inlined(shown.rows, ""),
-    }
+    """`trust`, and a verdict as its chip."""
+    return {"trust": trust(rows, shown), "verdict": verdicts.inlined(shown.rows, "")}
 
 
 def trust(rows: list[Row], shown: prose.Pages) -> str:

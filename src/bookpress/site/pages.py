@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,32 @@ from bookpress.site.rendering import Markup, render
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
 
-def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
-    """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
+def of_all(chapters: list[Chapter], pages: Pages) -> dict[str, Callable[[Any], str]]:
+    """The tokens of all claims: the waffle, in words how many squares and rows there are, the board, what is withdrawn."""
     rows = list(pages.rows.values())
-    squares = [row["kind"] for row in rows if not row["rungs"]]
-    runs = [(each, run) for each in chapters if (run := pages.evidence[each.name])]
-    gone = [(each, chapter_runs.withdrawn(run)) for each, run in runs]
-    given = {"rows": rows, "squares": len(squares), "own": squares.count("question"), "gone": gone}
-    return render(
-        "scoreboard.md.j2", waffle=verdicts.waffle(rows), board=verdicts.board(rows, chapters), **given
-    )
+
+    def squares(_: object) -> str:
+        kinds = [row["kind"] for row in rows if not row["rungs"]]
+        own, again = kinds.count("question"), len(rows) - len(kinds)
+        return (
+            f"There is a square for each of {len(kinds) - own} claims of the sources and {own} questions of the book's own. "
+            f"Below them stand {len(rows)} rows by chapter, one for each square"
+            + f" and {again} that judge claims again at several sizes" * bool(again)
+            + "."
+        )
+
+    def withdrawn(_: object) -> str:
+        runs = [(each, run) for each in chapters if (run := pages.evidence[each.name])]
+        gone = [(each, ", ".join(f"`{name}`" for name in chapter_runs.withdrawn(run))) for each, run in runs]
+        said = "Withdrawn since its run, in [{}](/{}.ipynb): {}."
+        return "\n\n".join(said.format(each.title, each.name, names) for each, names in gone if names)
+
+    return {
+        "waffle": lambda _: verdicts.waffle(rows),
+        "squares": squares,
+        "board": lambda _: verdicts.board(rows, chapters),
+        "withdrawn": withdrawn,
+    }
 
 
 def coverage(lists: list[Coverage], pages: Pages) -> str:
@@ -181,6 +197,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     """Every page that is no chapter, by the name of its file."""
     lists = claims.load_coverage()
     names = {"clone": shell.clone(), "binder": shell.binder(), "wheel": wheel.link()}
+    names |= of_all(chapters, shown)
     names["stands"] = verdicts.marked(shown.rows, "")
     of_index = {"coverage": counted(lists), **front.tokens(list(shown.rows.values()), shown)}
     found = {}
@@ -193,7 +210,6 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     if known := claims.load_instruments():
         found["instruments.md"] = instruments(known, shown)
     return found | {
-        "scoreboard.md": scoreboard(chapters, shown),
         "errata.md": errata(claims.load_errata(), chapters, shown),
         "coverage.md": coverage(lists, shown),
         "provenance.md": provenance(chapters, shown),
