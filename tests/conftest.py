@@ -111,6 +111,21 @@ def book_rows(the_book):
     return list(the_book.rows.values())
 
 
+@pytest.fixture(scope="module")
+def browser():
+    import browsing
+
+    with browsing.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site(request) -> Path:
+    """The built site, or that which BNBOOK_SITE names."""
+    named = os.environ.get("BNBOOK_SITE")
+    return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A temporary folder that the first of the test processes makes which needs it."""
     base = factory.getbasetemp()

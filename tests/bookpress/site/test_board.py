@@ -35,12 +35,6 @@ def page_file(tmp_path_factory):
     return file
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with browsing.chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
 def page(browser, page_file):
     opened = browser.new_page()

@@ -7,10 +7,8 @@ that is built already, in place of a fresh smoke build.
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import browsing
 import matplotlib.pyplot as plt
@@ -26,18 +24,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 HASH = re.compile(r"[0-9a-f]{16,}|\S+\.(svg|png)")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing.chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def site(request) -> Path:
-    named = os.environ.get("BNBOOK_SITE")
-    return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
 
 
 @pytest.fixture(scope="module")

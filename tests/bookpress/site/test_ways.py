@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,12 +36,6 @@ def test_a_figures_data_are_what_it_draws_else_all(tmp_path, reads, place, says,
     assert found == {"part/coin/one": (place, says, "bnbook run part/coin --profile laptop --compare")}
     with (tmp_path / place).open(encoding="utf-8") as file:
         assert "".join(row["name"] for row in csv.DictReader(file)) == names
-
-
-@pytest.fixture(scope="module")
-def site(request) -> Path:
-    named = os.environ.get("BNBOOK_SITE")
-    return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
 
 
 @pytest.mark.parametrize("page", ["index", *chapter_names()])
