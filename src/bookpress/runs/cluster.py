@@ -9,7 +9,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bookpress.book import book
@@ -39,9 +39,9 @@ def connected() -> Iterator[Client]:
     from distributed import Client
 
     address, logger = scheduler(), logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)  # what matters is said in one line of our own
-    try:
+    with ExitStack() as afterwards:
+        afterwards.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)  # what matters is said in one line of our own
         try:
             if not ADDRESS.fullmatch(address):
                 raise OSError("no address")
@@ -51,12 +51,8 @@ def connected() -> Iterator[Client]:
                 f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}); expected an "
                 "address such as tcp://127.0.0.1:8786; start one (dask scheduler) or unset BNBOOK_SCHEDULER"
             ) from None
-        try:
-            yield client
-        finally:
-            client.close(timeout=2)
-    finally:
-        logger.setLevel(before)
+        afterwards.callback(client.close, timeout=2)
+        yield client
 
 
 def train(tasks: list[dict[str, Any]], tell: Tell, keep: Keep) -> None:

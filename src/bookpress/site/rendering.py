@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,12 +37,17 @@ LOOKS = {
     "not tested at this scale": ("open", "○", "not tested here"),
     "not run": ("open", "○", "not run"),
 }
-ORDER = tuple(LOOKS)
 
 
 def look(verdict: str) -> tuple[str, str, str]:
     """Look, glyph and word of a verdict."""
     return LOOKS.get(verdict, ("open", "?", verdict))
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows by their verdicts, as LOOKS has them."""
+    place = {verdict: number for number, verdict in enumerate(LOOKS)}
+    return sorted(rows, key=lambda row: place.get(row["verdict"], len(place)))
 
 
 def at(row: dict[str, Any], root: str = "") -> str:

@@ -19,7 +19,7 @@ from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.inks import PALETTE
 from bookpress.site import citing
-from bookpress.site.rendering import ORDER, Markup, look, macro
+from bookpress.site.rendering import Markup, in_order, look, macro
 
 #: Says that Sphinx was started by `build`.
 MARK = "BNBOOK_STAGED"
@@ -129,8 +129,7 @@ def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], ima
 
     font = font_manager.findfont("DejaVu Sans")
     large, small = (ImageFont.truetype(font, size) for size in (64, 30))
-    order = {verdict: place for place, verdict in enumerate(ORDER)}
-    rows = sorted(rows, key=lambda row: order.get(row["verdict"], len(order)))
+    rows = in_order(rows)
     for name, title in titles.items():
         picture = Image.new("RGB", SIZE, "white")
         draw, own = ImageDraw.Draw(picture), [row for row in rows if name in ("index", row["chapter"])]

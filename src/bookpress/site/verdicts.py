@@ -20,7 +20,7 @@ from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
-from bookpress.site.rendering import ORDER, Markup, look, macro, source_keys, source_name
+from bookpress.site.rendering import Markup, in_order, look, macro, source_keys, source_name
 
 Row = dict[str, Any]
 
@@ -212,41 +212,35 @@ def board(rows: list[Row], chapters: list[Chapter]) -> Markup:
         named[key] = source_name(key)
         versions = {each for row in rows for each in source_keys(row["source"]) if each.startswith(f"{key} ")}
         named |= {each: f"– only {each.partition(' ')[2]}" for each in sorted(versions)}
+    scales = sorted({row["profile"] or "none" for row in rows})
     fields = {
         "source": ("Source", named),
         "chapter": ("Chapter", {each.name: each.title for each in chapters}),
-        "verdict": ("Verdict", {verdict: verdict for verdict, _ in counts(rows)}),
+        "verdict": ("Verdict", {verdict: verdict for verdict in counts(rows)}),
         "kind": ("Kind", KIND_NAMES),
         "standing": ("Test", {"locked": "locked before its data", "exploratory": "exploratory"}),
-        "scale": (
-            "Scale",
-            {one: SCALES.get(one, one) for one in sorted({r["profile"] or "none" for r in rows})},
-        ),
+        "scale": ("Scale", {one: SCALES.get(one, one) for one in scales}),
         "sizes": ("Judged", {"first": "with a square", "again": "again, at several sizes"}),
     }
     own = [(chapter, [row for row in rows if row["chapter"] == chapter.name]) for chapter in chapters]
     return macro("board.html.j2", "board")(fields, own)
 
 
-def counts(rows: Iterable[Row]) -> list[tuple[str, int]]:
-    """How many of each verdict, in the order of ORDER."""
-    tally = Counter(row["verdict"] for row in rows)
-    return [(verdict, tally[verdict]) for verdict in ORDER if tally[verdict]]
+def counts(rows: Iterable[Row]) -> dict[str, int]:
+    """How many of each verdict, in order."""
+    return Counter(row["verdict"] for row in in_order(rows))
 
 
 def waffle(rows: list[Row]) -> Markup:
     """Every claim of the sources as one square, source by source, then the book's own questions. A claim that is
     judged again at several sizes has its square from the chapter that judges it first."""
+    parts, own = {source_name(key): [] for key in book().sources}, "The book’s own questions"
     rows = [row for row in rows if not row["rungs"]]
-    place = {verdict: number for number, verdict in enumerate(ORDER)}
-    ordered = sorted(rows, key=lambda row: place.get(row["verdict"], len(place)))
-    claimed = [row["source"]["key"] for row in rows if row["kind"] != "question"]
-    keys = dict.fromkeys([*(key for key in book().sources if key in claimed), *claimed])
-    parts = [
-        (source_name(key), [r for r in ordered if r["source"]["key"] == key and r["kind"] != "question"])
-        for key in keys
-    ]
-    if own := [row for row in ordered if row["kind"] == "question"]:
-        parts.append(("The book’s own questions", own))
+    for row in (row for row in rows if row["kind"] != "question"):
+        parts.setdefault(source_name(row["source"]["key"]), [])
+    for row in in_order(rows):
+        name = own if row["kind"] == "question" else source_name(row["source"]["key"])
+        parts.setdefault(name, []).append(row)
+    shown = [(name, squares) for name, squares in parts.items() if squares]
     exploratory = sum(bool(row["exploratory"]) for row in rows)
-    return macro("board.html.j2", "waffle")(parts, counts(rows), exploratory)
+    return macro("board.html.j2", "waffle")(shown, counts(rows), exploratory)
