@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import browsing
 import pytest
 from conftest import ROOT
 from site_rows import rows
 
+from bookpress.pipeline import inks
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import verdicts
 
@@ -80,6 +83,26 @@ def test_each_filter_filters(page, name, value, expected):
     assert ids(page) == expected
     hidden = page.eval_on_selector_all(".board-chapter[hidden]", "found => found.length")
     assert hidden == 1, "a chapter without rows goes with its heading"
+
+
+LOOKS = """squares => squares.map(one => {
+  const {width, height} = one.getBoundingClientRect(), {color, backgroundColor} = getComputedStyle(one);
+  return [Math.min(width, height), color, backgroundColor];
+})"""
+
+
+@pytest.mark.parametrize("theme", browsing.THEMES)
+def test_a_square_is_as_large_as_a_finger_needs_and_its_symbol_stands_out(page, theme):
+    """WCAG 2.5.8 and 1.4.3."""
+    page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    found = page.eval_on_selector_all(".squares a", LOOKS)
+    assert len(found) == len(rows()) and min(side for side, *_ in found) >= 24
+    for _, *colours in found:  # color(srgb r g b) of what is mixed
+        parts = [
+            map(float, re.fullmatch(r"color\(srgb (\S+) (\S+) (\S+)\)", each).groups()) for each in colours
+        ]
+        symbol, ground = ("#" + "".join(f"{round(255 * part):02x}" for part in each) for each in parts)
+        assert inks.contrast(symbol, ground) >= 4.5
 
 
 def test_a_finger_reads_a_square_before_it_opens_its_page(browser, page_file):
