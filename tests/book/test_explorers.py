@@ -28,7 +28,7 @@ from bookpress.claims.kinds import compared, decide, unusable
 from bookpress.claims.recorded import columns
 from bookpress.pipeline import chapter_runs, chapters, explorers, prose
 from bookpress.results import Results
-from bookpress.runs import kinds, store
+from bookpress.runs import store
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
@@ -375,7 +375,7 @@ def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monk
     }.items():
         arm = {"norm": norm, "width": width, "steps": 15000, "learning_rate": 0.5, "augment": False}
         about = {"arm": arm | {"landscape": [0.1, 1.0, 16.0]}, "seed": seed}
-        names.append("another" if (norm, seed) == ("batch", 102) else kinds.key(about))
+        names.append("another" if (norm, seed) == ("batch", 102) else store.key(about))
         arrays = {"landscape_loss": np.array(loss), "probe_step": np.array([7])}
         store.write(names[-1], arrays, seconds=1.0, about=about)
     made = Results({"provenance": {"store": {"kept": [*names, "lost"]}}})

@@ -29,7 +29,7 @@ from bookpress.pipeline.chapter_runs import fresh_run, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES, PUBLISHED
 from bookpress.results import Results, read
-from bookpress.runs import kinds, store
+from bookpress.runs import store
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Known:
         for name, about in store.every():
             arm = next((about[label] for label in labels if label in about), None)
             if isinstance(arm, dict) and arm.get("data") not in book().data.STANDINS:
-                there.append((name, about, arm, json.dumps(kinds.nameless({"arm": arm}), sort_keys=True)))
+                there.append((name, about, arm, json.dumps(store.nameless({"arm": arm}), sort_keys=True)))
         own = {text for _, about, _, text in there if about.get("chapter") == self.chapter.name}
         mine = [(name, about["seed"], arm.get("steps")) for name, about, arm, text in there if text in own]
         return [(name, profile, seed) for name, seed, steps in mine for profile in self._with(steps)]

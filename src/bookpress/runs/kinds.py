@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookpress.book import book
 from bookpress.errors import PressError
-from bookpress.stamp import Code, code_of, digest, forget
+from bookpress.stamp import Code, code_of, forget
 
 if TYPE_CHECKING:
     from bookpress.runs.checkpoints import Tell
@@ -102,17 +102,6 @@ def identity(arm: Any, seed: int, edition: dict[str, Any], device: str) -> dict[
         | edition
         | {"device": book().trainings.device_of(arm, device).split(":")[0], "threads": THREADS}
     )
-
-
-def key(identity: dict[str, Any]) -> str:
-    """SHA-256 of arm, seed, data, code, torch's version, device type and thread count."""
-    return digest(nameless(identity))
-
-
-def nameless(identity: dict[str, Any]) -> dict[str, Any]:
-    """Without the arm's name for its data set."""
-    arms = ((part, arm) for part, arm in identity.items() if isinstance(arm, dict))
-    return identity | {part: {name: arm[name] for name in arm if name != "data"} for part, arm in arms}
 
 
 class Imported(Code):

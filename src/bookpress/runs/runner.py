@@ -63,7 +63,7 @@ def train_members(
     here = {book().trainings.device_of(arm, where) for arm, _ in members}
     results.record_device(kinds.device_name(max(here, default="cpu")), kinds.THREADS)
     wanted = _identities(members, where)
-    keys = {member: kinds.key(identity) for member, identity in wanted.items()}
+    keys = {member: store.key(identity) for member, identity in wanted.items()}
     found = {key: store.read(key, kinds.about(*member)) for member, key in keys.items()}
     missing = {key: member for member, key in keys.items() if found[key] is None}
     stacks = _stacks(missing, where, workers or cores())

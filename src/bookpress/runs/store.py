@@ -18,13 +18,24 @@ import numpy as np
 
 from bookpress import atomic, paths
 from bookpress.errors import PressError
-from bookpress.runs.kinds import key, nameless
 from bookpress.runs.progress import note
+from bookpress.stamp import digest
 
 Arrays = dict[str, np.ndarray]
 _META = "meta"
 #: What the file says of a training besides that on which its numbers rest.
 NOT_IDENTITY = ("seconds", "chapter", "finished", "arrays")
+
+
+def key(identity: dict[str, Any]) -> str:
+    """SHA-256 of arm, seed, data, code, torch's version, device type and thread count."""
+    return digest(nameless(identity))
+
+
+def nameless(identity: dict[str, Any]) -> dict[str, Any]:
+    """Without the arm's name for its data set."""
+    arms = ((part, arm) for part, arm in identity.items() if isinstance(arm, dict))
+    return identity | {part: {name: arm[name] for name in arm if name != "data"} for part, arm in arms}
 
 
 def is_written() -> bool:

@@ -18,7 +18,7 @@ from bookpress.claims import locks
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
-from bookpress.runs import kinds, store
+from bookpress.runs import store
 from bookpress.site import check, rendering, verdicts
 
 
@@ -254,7 +254,7 @@ def trained(seed, chapter=COIN, label="phase_arm", **settings):
     """A finished training in the store; it trains for as many steps as the tiny book tosses at laptop."""
     arm = {"norm": "batch", "steps": 400, "data": "mnist"} | settings
     about = {label: arm, "seed": seed, "data": "d", "code": "c", "torch": "t", "device": "cpu", "threads": 1}
-    name = kinds.key(about)
+    name = store.key(about)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BNBOOK_CHAPTER", chapter)
         store.write(name, {"x": np.zeros(1)}, seconds=1.0, about=about)

@@ -19,7 +19,7 @@ from bookpress.claims import load_claims
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, pictures, prose, publishing
 from bookpress.pipeline.gate import passed_run
-from bookpress.runs import kinds, store
+from bookpress.runs import store
 from bookpress.site import pages
 
 
@@ -336,7 +336,7 @@ def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
 def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
     chapter, about = laptop_run().chapter, {"arm": {"norm": "batch"}, "seed": 0, "code": "c"}
-    names = [kinds.key(about | {"seed": seed}) for seed in (0, 1)]
+    names = [store.key(about | {"seed": seed}) for seed in (0, 1)]
     edit_results(lambda content: content["provenance"].update(store={"kept": names[:1]}))
     with pytest.raises(BnbookError, match="not in the results store"):
         publishing.publish(chapter, "laptop")

@@ -20,7 +20,7 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results
-from bookpress.runs import checkpoints, kinds
+from bookpress.runs import checkpoints, kinds, store
 from bookpress.runs.progress import Progress, duration
 from bookpress.runs.runner import train_all, train_members
 
@@ -291,7 +291,7 @@ def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
 def test_trainings_that_are_kept_are_named_in_the_results():
     train_all([ARM], range(2), workers=1, kept=True)
     edition = kinds.edition(kinds.kind_of(ARM), None)
-    named = [kinds.key(kinds.identity(ARM, seed, edition, "cpu")) for seed in range(2)]
+    named = [store.key(kinds.identity(ARM, seed, edition, "cpu")) for seed in range(2)]
     assert results.current().header["store"]["kept"] == named
     train_all([ARM], [2], workers=1)
     assert results.current().header["store"]["kept"] == named

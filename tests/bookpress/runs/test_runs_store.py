@@ -145,7 +145,7 @@ OTHERS = {"learning_rate": 0.2, "steps": 8, "momentum": 0.5, "rates": (0.1, 0.3)
 
 
 def key(arm, seed=0, data="a", device="cuda"):
-    return kinds.key(kinds.identity(arm, seed, kinds.edition(kinds.kind_of(arm), data), device))
+    return store.key(kinds.identity(arm, seed, kinds.edition(kinds.kind_of(arm), data), device))
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: type(arm).__name__)
