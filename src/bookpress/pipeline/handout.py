@@ -196,12 +196,23 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     used = evidence.results.header["parameters"] if evidence else {}
     made = iter(chapter_runs.ran_cells(evidence.notebook)) if own else None
     drawn, main = _drawing_cells(page.cells), next(iter(pictures.shown(chapter)), "")
-    texts, captions = _plain_texts(chapter, page.cells, drawn, shown)
+    numbers = equation_numbers(chapter.text)
+    below = [markdown_cell("") for _ in page.cells]  # captions of what each cell draws
+
+    def caption(path: str, text: str) -> str:
+        name = Path(path).stem
+        if (place := drawn.get(name)) is None:
+            return f"*Figure {name}.* {text}"
+        words = f"*Figure {name}, which the cell above draws when it runs.* {text}"
+        below[place].source = f"{below[place].source}\n\n{words}".lstrip()
+        return ""
+
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
         source = original.source
         if original.cell_type == "markdown":
-            cells.append(markdown_cell(texts[number]))
+            text = plain(prose.fill(source, chapter.name, shown), numbers, caption)
+            cells.append(markdown_cell(re.sub(r"\n{3,}", "\n\n", text).strip()))
         elif is_parameters(original):
             values = (used,) if own else ({}, used)
             cells.append(code_cell(with_values(source, *values), metadata={"tags": ["parameters"]}))
@@ -212,7 +223,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             cells[-1] |= {each: ran[each] for each in ("outputs", "execution_count", "metadata")}
         elif evidence and not own and number == drawn.get(main):
             cells[-1]["outputs"] = _drawn(evidence, main)
-        cells.append(markdown_cell(captions.get(number, "")))
+        cells.append(below[number])
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     title, _, rest = cells[0].source.partition("\n")
     cells[0].source = f"{title}\n\n{_about(evidence, own)}\n\n{to_run}\n{rest}"
@@ -239,27 +250,6 @@ def finish(evidence: Evidence) -> None:
     shown = prose.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
     page = notebook(evidence.chapter, shown, own=True)
     atomic.write_text(evidence.notebook_path, nbformat.writes(page))
-
-
-def _plain_texts(
-    chapter: Chapter, cells: Sequence[Any], drawn: Mapping[str, int], shown: prose.Pages
-) -> tuple[dict[int, str], dict[int, str]]:
-    """Number of a cell -> its text made plain, and number of a cell -> captions of the figures it draws."""
-    numbers, captions, texts = equation_numbers(chapter.text), dict[int, str](), dict[int, str]()
-
-    def caption(path: str, text: str) -> str:
-        name = Path(path).stem
-        if (place := drawn.get(name)) is None:
-            return f"*Figure {name}.* {text}"
-        words = f"*Figure {name}, which the cell above draws when it runs.* {text}"
-        captions[place] = "\n\n".join(filter(None, (captions.get(place), words)))
-        return ""
-
-    for number, cell in enumerate(cells):
-        if cell.cell_type == "markdown":
-            text = plain(prose.fill(cell.source, chapter.name, shown), numbers, caption)
-            texts[number] = re.sub(r"\n{3,}", "\n\n", text).strip()
-    return texts, captions
 
 
 def content(page: Any) -> str:
