@@ -176,6 +176,10 @@ def _progress(label: str, said: Path) -> Iterator[None]:
 # together.
 
 
+#: What a run's last cell writes. Papermill calls a cell "completed" whose kernel was killed or ran out of time.
+ENDED = "ended"
+
+
 class ChapterFailed(Exception):
     """A chapter whose run stopped or did not pass the gate; the message is what to read.
 
@@ -218,40 +222,28 @@ def run_chapter(
         made |= {"claims": claims.chapter_claims(chapter.name), "locks": locks.read().head(chapter.name)}
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
-        nbformat.write(_with_its_end(chapter.notebook, scratch), scratch / "input.ipynb")
+        page = chapter.notebook.copy()
+        last = nbformat.v4.new_code_cell(f"open({str(scratch / ENDED)!r}, 'x').close()", id=ENDED)
+        page["cells"] = [*page.cells, last]
+        nbformat.write(page, scratch / "input.ipynb")
         started = time.time()
         failure = execute_notebook(scratch / "input.ipynb", work, values, called)
         _complete(work, values, values == parameters, made | {"seconds": round(time.time() - started, 1)})
         problems = [failure] if failure else gate.problems(work, fresh=True)
         if not problems and not (scratch / ENDED).exists():
             problems = ["the kernel ended before its last cell did; perhaps memory ran out"]
-        kept_apart = {part: getattr(target, part) for part in ("notebook_path", "results_path")}
-        kept_apart = {part: path.with_suffix(f".failed{path.suffix}") for part, path in kept_apart.items()}
-        for part, path in kept_apart.items():  # those of the run before go; the numbers somebody may look at
-            path.unlink(missing_ok=True)
+        for part in ("notebook_path", "results_path"):
+            apart = getattr(target, part).with_suffix(f".failed{getattr(target, part).suffix}")
+            apart.unlink(missing_ok=True)  # of the run before
             if problems:
-                os.replace(getattr(work, part), path)
+                os.replace(getattr(work, part), apart)  # the numbers, too: somebody may have looked at them
         if problems:
-            said = f"{called} failed; its notebook is {kept_apart['notebook_path']}"
-            error = ChapterFailed("\n  ".join([said, *problems]))
+            failed = target.notebook_path.with_suffix(".failed.ipynb")
+            error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed}", *problems]))
             error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
             raise error
         move(work, target)
     return target
-
-
-#: What a run's last cell writes. Papermill calls a cell "completed" whose kernel was killed or ran out of time.
-ENDED = "ended"
-
-
-def _with_its_end(notebook: Any, scratch: Path) -> Any:
-    """The notebook and behind it the cell that shows that all others ended."""
-    import nbformat
-
-    page = notebook.copy()
-    last = nbformat.v4.new_code_cell(f"open({str(scratch / ENDED)!r}, 'x').close()", id=ENDED)
-    page["cells"] = [*notebook.cells, last]
-    return page
 
 
 def _complete(work: Evidence, values: dict[str, Any], default: bool, made: dict[str, Any]) -> None:
