@@ -112,6 +112,8 @@ AMISS = {
     "ratio:mixed / a": "needs values above 0",
     "points:a - times": "points are of shares, and one of these is none",
     "gap:a - times": "points are of shares, and one of these is none",
+    "value:a": "its seeds differ; use mean or ci",
+    "share:times": "a share lies between 0 and 1; use ci",
     "times:a / others": "come from different seeds",
     "stands:a > others = yes": "come from different seeds",
     "stands:a > c = yes": "no result 'c'",
