@@ -164,9 +164,16 @@ def published(chapter: Chapter, profile: str) -> Evidence:
     return Evidence(chapter, paths.executed_folder() / profile)
 
 
+def kept_runs(chapters: Iterable[Chapter]) -> dict[str, Evidence]:
+    """The published runs of these chapters by `profile/chapter`, the highest profile first; of one a file may be
+    missing."""
+    runs = [published(chapter, profile) for chapter in chapters for profile in PUBLISHED]
+    return {run.name: run for run in runs if run.results_path.is_file() or run.notebook_path.is_file()}
+
+
 def published_runs(chapter: Chapter) -> list[Evidence]:
     """Those that are there, the highest profile first."""
-    return [run for run in (published(chapter, each) for each in PUBLISHED) if run.exists]
+    return [run for run in kept_runs([chapter]).values() if run.exists]
 
 
 def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Evidence:

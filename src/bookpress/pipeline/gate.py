@@ -25,7 +25,6 @@ from bookpress.kept import kept
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -458,11 +457,9 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
 
 def refused(chapters: Iterable[Chapter]) -> list[str]:
     """Published runs that do not pass, which no page shows, one line each that says why."""
-    runs = [chapter_runs.published(chapter, profile) for chapter in chapters for profile in PUBLISHED]
-    there = [run for run in runs if run.results_path.is_file() or run.notebook_path.is_file()]
     return [
         f"{run.name} does not pass the check and is not shown: {'; '.join(found[:2])}"
-        for run in there
+        for run in chapter_runs.kept_runs(chapters).values()
         if (found := _remembered(run) if run.exists else problems(run))
     ]
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
 from bookpress.kept import kept
 from bookpress.pipeline import gate
-from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, kept_runs, move, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
@@ -259,12 +258,6 @@ def _put(run: Evidence, old: Results | None, target: Evidence) -> None:
         draws = with_replaced(run.chapter, old, run.results) if old is not None else []
         write(results.draws_path(target.results_path), draws)
         move(ready, target)
-
-
-def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
-    """The published runs of these chapters by `profile/chapter`."""
-    runs = [published(chapter, profile) for chapter, profile in product(chapters, PUBLISHED)]
-    return {run.name: run for run in runs if run.results_path.exists() or run.notebook_path.exists()}
 
 
 def executed_problems(
