@@ -28,9 +28,7 @@ MODULES = {
         encoding="utf-8"
     )
     for path in sorted(SRC.rglob("*.py"))
-    if not path.name.startswith(
-        ("with_", "carry_", "use_")
-    )  # a script for a library or a tool, run apart from the package
+    if not path.name.startswith(("in_", "tools."))  # of a library or a tool, run apart from the package
 }
 
 # Forms that cannot be followed

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import math
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from bnbook.chapters import libraries
+from bnbook.chapters import asked, libraries
 from bnbook.errors import BnbookError
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = sorted(libraries.FOLDER.glob("with_*.py")) + sorted(libraries.FOLDER.glob("carry_*.py"))
+MODULES = {path.stem for path in libraries.FOLDER.glob("in_*.py")}
 
 
 def loaded(name: str):
-    spec = importlib.util.spec_from_file_location(name, libraries.FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(libraries.FOLDER)
+        return importlib.import_module(name)
 
 
 QUESTIONS = loaded("questions")
 
 
-def test_each_probe_is_listed_and_each_that_is_listed_is_there():
-    assert {path.name for path in SCRIPTS} == {*libraries.PROBES.values(), *libraries.CARRIED.values()}
-    assert set(libraries.CARRIED) <= set(libraries.PROBES) and len(libraries.CARRIED) >= 8
-    assert len(libraries.PROBES) >= 18 and set(libraries.BY_NAME) < set(libraries.PROBES)
+def test_each_module_is_asked_and_each_class_that_is_asked_is_there():
+    named = {(each.module, what) for each in libraries.LIBRARIES.values() for what in (each.layer, each.net)}
+    assert {module for module, _ in named} == MODULES - {"in_keras"}  # a base
+    for module, what in named:
+        text = (libraries.FOLDER / f"{module}.py").read_text("utf-8")
+        assert not what or re.search(rf"^class {what}[(:]", text, re.MULTILINE), (module, what)
+    assert len(libraries.CARRIED) >= 8 and len(libraries.LIBRARIES) >= 18
+    assert set(libraries.BY_NAME) < set(libraries.LIBRARIES)
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +112,8 @@ def test_arrays_in_another_order_are_the_same_layers_in_numpy(last, kernel, dens
 
 def test_a_network_of_torch_is_carried_to_torch_with_another_epsilon(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(libraries.FOLDER)
-    monkeypatch.setattr("carrying.STEPS", 5)
-    net, carrying = loaded("carry_torch").Net, sys.modules["carrying"]
+    monkeypatch.setattr(CARRYING, "STEPS", 5)
+    net, carrying = loaded("in_torch").Net, CARRYING
     carrying.train(net, "torch", tmp_path)
     source = dict(np.load(tmp_path / "torch.npz"))
     monkeypatch.setattr(net, "defaults", (1e-1, 0.1))
@@ -147,10 +149,10 @@ def test_a_library_that_ends_its_process_is_said_to():
 def test_a_wrong_name_and_a_missing_uv_are_one_line_each(monkeypatch):
     with pytest.raises(BnbookError, match="no probe of"):
         libraries.ask(["torhc"])
-    monkeypatch.setattr(libraries.shutil, "which", lambda name: None)
-    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(asked.shutil, "which", lambda name: None)
+    monkeypatch.setattr(asked.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BnbookError, match="uv is not installed"):
-        libraries.uv()
+        asked.uv()
 
 
 def test_the_short_table_of_the_page_says_what_the_long_one_measured():

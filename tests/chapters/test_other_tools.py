@@ -14,7 +14,11 @@ from bnbook.chapters.other_tools import network
 from bnbook.errors import BnbookError
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted(other_tools.FOLDER.glob("use_*.py"))
+TEXT = (other_tools.FOLDER / "tools.py").read_text("utf-8")
+
+
+def test_each_tool_is_there():
+    assert set(other_tools.TOOLS) <= set(re.findall(r"^def (\w+)\(net, x, t\):", TEXT, re.MULTILINE))
 
 
 def test_a_claim_has_a_part_for_each_tool_that_it_judges():
@@ -71,6 +75,14 @@ def test_what_a_tool_changes_is_named():
     assert network.one(lambda net, x, t: 1 / 0, "training")["error"].startswith("ZeroDivisionError")
 
 
+def test_a_tool_that_cannot_be_imported_has_told_nothing():
+    def use(net, x, t):
+        raise ModuleNotFoundError("no tool")
+
+    with pytest.raises(ImportError, match="no tool"):
+        network.one(use, "training")
+
+
 def test_autograd_is_right_and_measure_leaves_the_network_alone():
     answers, missing = other_tools.ask(other_tools.HERE)
     assert not missing
@@ -109,5 +121,5 @@ def test_a_layer_says_by_what_it_normalizes():
 
 
 def test_a_wrong_name_is_one_line():
-    with pytest.raises(BnbookError, match="no script for"):
+    with pytest.raises(BnbookError, match="no tool"):
         other_tools.ask(["pyhesian"])

@@ -5,196 +5,137 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import math
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.chapters import asked
+from bnbook.chapters.asked import Answers, Environment
 from bnbook.errors import BnbookError
 from bnbook.plots.layout import subplots
 from bookpress.results import Results
 
 FOLDER = Path(__file__).parent
-#: What every probe asks; a name of a file counts as its text, so that another question makes a run stale.
-QUESTIONS = "questions.py"
-#: Library -> its probe, in the order of the tables.
-PROBES = {
-    "torch": "with_torch.py",
-    "torchvision_frozen": "with_torchvision_frozen.py",
-    "timm": "with_timm.py",
-    "torch_geometric": "with_torch_geometric.py",
-    "spikingjelly": "with_spikingjelly.py",
-    "snntorch": "with_snntorch.py",
-    "torch_ao_qat": "with_torch_quantized.py",
-    "brevitas": "with_brevitas.py",
-    "flax_linen": "with_flax_linen.py",
-    "flax_nnx": "with_flax_nnx.py",
-    "equinox_ema": "with_equinox_ema.py",
-    "equinox_batch": "with_equinox_batch.py",
-    "haiku": "with_haiku.py",
-    "keras_jax": "with_keras_jax.py",
-    "keras_torch": "with_keras_torch.py",
-    "keras_tensorflow": "with_keras_tensorflow.py",
-    "tensorflow_fused": "with_tensorflow_fused.py",
-    "paddle": "with_paddle.py",
-    "mindspore": "with_mindspore.py",
-    "mlx": "with_mlx.py",
-    "tinygrad": "with_tinygrad.py",
-    "jittor": "with_jittor.py",
-    "chainer": "with_chainer.py",
-    "nnabla": "with_nnabla.py",
-    "onnx_reference": "with_onnx_reference.py",
-    "onnxruntime": "with_onnxruntime.py",
-    "openvino": "with_openvino.py",
-    "ncnn": "with_ncnn.py",
+
+
+@dataclass(frozen=True)
+class Library:
+    """What asks it: the class of its layer and of its network, if it has one, in a module of this folder; its packages."""
+
+    module: str
+    layer: str
+    environment: Environment
+    net: str = ""
+    title: str = ""
+
+    def program(self, call: str, what: str, name: str, *more: str) -> str:
+        given = "".join(f", {each!r}" for each in (name, self.environment.said, *more))
+        return self.environment.program(
+            FOLDER, f"{call.split('.')[0]}, {self.module}", f"{call}({self.module}.{what}{given})"
+        )
+
+
+def _torch(layer: str, packages: str = "", title: str = "", net: str = "") -> Library:
+    return Library("in_torch", layer, Environment(f"{packages} torch==2.13.0 numpy==2.4.6"), net, title)
+
+
+def _jax(packages: str, module: str, layer: str, net: str = "", title: str = "") -> Library:
+    held = Environment(f"{packages} jax==0.12.0.1 numpy==2.4.6", ">=3.12,<3.14")
+    return Library(module, layer, held, net, title)
+
+
+def _other(
+    module: str, packages: str, python: str = ">=3.11,<3.14", layer: str = "Layer", **more: str
+) -> Library:
+    return Library(module, layer, Environment(packages, python), **more)
+
+
+_MLX = "mlx[cpu]==0.32.4;sys_platform=='linux' mlx==0.32.4;sys_platform=='darwin' numpy==2.4.6"
+_FLAX, _EQUINOX, _KERAS = "flax==0.12.12", "equinox==0.13.8", "keras==3.15.1"
+_TENSORFLOW, _ONNX, _SETUPTOOLS = "tensorflow-cpu==2.21.0", "onnx==1.23.2 numpy==2.4.6", "setuptools==80.9.0"
+#: In the order of the tables.
+LIBRARIES = {
+    "torch": _torch("Torch", net="Net"),
+    "torchvision_frozen": _torch("Frozen", "torchvision==0.28.0", "torchvision, frozen"),
+    "timm": _torch("Timm", "timm==1.0.31 torchvision==0.28.0"),
+    "torch_geometric": _torch("Geometric", "torch_geometric==2.8.1"),
+    "spikingjelly": _torch("Spiking", f"spikingjelly==2.0.0 {_SETUPTOOLS}"),
+    "snntorch": _torch("ThroughTime", "snntorch==1.0.0"),
+    "torch_ao_qat": _torch("Quantized", title="torch.ao, ConvBn2d"),
+    "brevitas": _torch("Brevitas", f"brevitas==0.13.4 {_SETUPTOOLS}"),
+    "flax_linen": _jax(_FLAX, "in_jax", "Linen", "LinenNet", "flax linen"),
+    "flax_nnx": _jax(_FLAX, "in_jax", "Nnx", title="flax nnx"),
+    "equinox_ema": _jax(_EQUINOX, "in_jax", "Ema", title="equinox, ema"),
+    "equinox_batch": _jax(_EQUINOX, "in_jax", "Batch", "EquinoxNet", "equinox, batch"),
+    "haiku": _jax("dm-haiku==0.0.17", "in_jax", "Haiku", "HaikuNet"),
+    "keras_jax": _jax(_KERAS, "in_keras_jax", "Layer", "Net", "keras on jax"),
+    "keras_torch": _other(
+        "in_keras_torch", f"{_KERAS} torch==2.13.0 numpy==2.4.6", "==3.11.*", title="keras on torch"
+    ),
+    "keras_tensorflow": _other("in_keras_tensorflow", f"{_KERAS} {_TENSORFLOW}", title="keras on tensorflow"),
+    "tensorflow_fused": _other("in_tensorflow", _TENSORFLOW, layer="Fused", title="tensorflow, fused"),
+    "paddle": _other("in_paddle", f"paddlepaddle==3.3.1 numpy==2.4.6 {_SETUPTOOLS}", "==3.11.*", net="Net"),
+    "mindspore": _other("in_mindspore", "mindspore==2.10.0 numpy==1.26.4", "==3.11.*"),
+    "mlx": _other("in_mlx", _MLX, net="Net"),
+    "tinygrad": _other("in_tinygrad", "tinygrad==0.14.0 numpy==2.4.6"),
+    "jittor": _other("in_jittor", f"jittor==1.3.11.0 numpy==1.26.4 {_SETUPTOOLS}", "==3.11.*"),
+    "chainer": _other("in_chainer", "chainer==7.8.1 numpy==1.23.5 setuptools==59.8.0", "==3.8.*", net="Net"),
+    "nnabla": _other("in_nnabla", "nnabla==1.39.0 numpy==1.26.4 setuptools==79.0.1", "==3.10.*"),
+    "onnx_reference": _other("in_onnx", _ONNX, layer="Reference", title="onnx, reference"),
+    "onnxruntime": _other("in_onnx", f"onnxruntime==1.31.1 {_ONNX}", layer="Runtime"),
+    "openvino": _other("in_onnx", f"openvino==2026.4.1 {_ONNX}", layer="Openvino"),
+    "ncnn": _other("in_ncnn", "ncnn==1.0.20261020 numpy==2.4.6"),
 }
 #: Asked by name only, and why.
 BY_NAME = {
     "jittor": "not compiled: it compiles itself at its first import, for more than an hour of two busy cores"
 }
-#: The network that is carried over, and library -> the script that builds it there, trains it and takes it over.
-NETWORK = "carrying.py"
-CARRIED = {
-    "torch": "carry_torch.py",
-    "flax_linen": "carry_flax_linen.py",
-    "equinox_batch": "carry_equinox_batch.py",
-    "haiku": "carry_haiku.py",
-    "keras_jax": "carry_keras_jax.py",
-    "paddle": "carry_paddle.py",
-    "mlx": "carry_mlx.py",
-    "chainer": "carry_chainer.py",
-}
-#: What the tables call them, where it is not the key.
-TITLES = {
-    "torchvision_frozen": "torchvision, frozen",
-    "torch_ao_qat": "torch.ao, ConvBn2d",
-    "flax_linen": "flax linen",
-    "flax_nnx": "flax nnx",
-    "equinox_ema": "equinox, ema",
-    "equinox_batch": "equinox, batch",
-    "keras_jax": "keras on jax",
-    "keras_torch": "keras on torch",
-    "keras_tensorflow": "keras on tensorflow",
-    "tensorflow_fused": "tensorflow, fused",
-    "onnx_reference": "onnx, reference",
-}
-SLOWEST = 3600  # seconds: jittor compiles itself at its first import
-Answers = dict[str, dict[str, Any]]
-
-
-def uv() -> list[str]:
-    """The command that makes an environment from the head of a script; BnbookError where it is not installed."""
-    if found := shutil.which("uv"):
-        return [found]
-    if importlib.util.find_spec("uv"):
-        return [sys.executable, "-m", "uv"]
-    raise BnbookError(
-        "the other libraries run in environments that uv makes, and uv is not installed; install it (pip install uv) "
-        "and run again, or leave `ask` at torch, which is here already"
-    )
+#: Those whose small network is carried over (`carrying.py`).
+CARRIED = [name for name, library in LIBRARIES.items() if library.net]
 
 
 def chosen(words: str) -> list[str]:
     """The libraries of a parameter: "every", or names separated by commas."""
-    return (
-        [name for name in PROBES if name not in BY_NAME]
-        if words == "every"
-        else words.replace(" ", "").split(",")
-    )
+    return asked.chosen(words, [name for name in LIBRARIES if name not in BY_NAME])
 
 
 def ask(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tuple[Answers, dict[str, str]]:
     """The answers of each library that could be asked, and of each other in a line why not; torch alone is asked in
     this environment, everything else in one of its own."""
     names = list(names)
-    if unknown := set(names) - set(PROBES):
-        raise BnbookError(f"no probe of {sorted(unknown)}; there are {', '.join(PROBES)}")
-    said = _run_all({name: PROBES[name] for name in names}, cache, workers)
-    return (
-        {name: each for name, each in said.items() if not isinstance(each, str)},
-        {name: each for name, each in said.items() if isinstance(each, str)},
-    )
+    if unknown := set(names) - set(LIBRARIES):
+        raise BnbookError(f"no probe of {sorted(unknown)}; there are {', '.join(LIBRARIES)}")
+    programs = {name: LIBRARIES[name].program("questions.ask", LIBRARIES[name].layer, name) for name in names}
+    return asked.ask(programs, _here(names), cache, workers)
 
 
 def carry(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tuple[Answers, dict[str, str]]:
     """What each target answers of each source, found[source] in its answer, of those of the names that have a network;
     and of each that is missing in a line why."""
-    scripts = {name: CARRIED[name] for name in names if name in CARRIED}
+    names = [name for name in names if name in CARRIED]
+    here = _here(names)
+
+    def run(names: Iterable[str], doing: str) -> tuple[Answers, dict[str, str]]:
+        given = {name: LIBRARIES[name] for name in names}
+        programs = {
+            name: each.program("carrying.main", each.net, name, doing, folder) for name, each in given.items()
+        }
+        return asked.ask(programs, here, cache, workers)
+
     with tempfile.TemporaryDirectory() as folder:
-        trained = _run_all(scripts, cache, workers, "train", folder)
-        missing = {name: each for name, each in trained.items() if isinstance(each, str)}
-        left = {name: script for name, script in scripts.items() if name not in missing}
-        said = _run_all(left, cache, workers, "carry", folder)
-    missing |= {name: each for name, each in said.items() if isinstance(each, str)}
-    return {name: each for name, each in said.items() if not isinstance(each, str)}, missing
+        trained, missing = run(names, "train")
+        carried, lost = run(trained, "carry")
+    return carried, missing | lost
 
 
-def _run_all(
-    scripts: Mapping[str, str], cache: str | None, workers: int, *arguments: str
-) -> dict[str, dict[str, Any] | str]:
-    own = list(scripts) == ["torch"]
-    uncached = (
-        [*uv(), *(["--cache-dir", cache] if cache else []), "run", "--quiet", "--script"] if not own else []
-    )
-    command = [sys.executable] if own else uncached
-    with ThreadPoolExecutor(workers) as pool:
-        said = pool.map(lambda script: run_one(command, FOLDER / script, arguments), scripts.values())
-        return dict(zip(scripts, said, strict=True))
-
-
-def run_one(command: list[str], path: Path, arguments: Iterable[str]) -> dict[str, Any] | str:
-    """What a script answers in an environment of its own, or why it does not, in a few words."""
-    # one thread a library; answers go through a pipe, for one library hangs where its output is a file
-    environment = {
-        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MPLBACKEND", "VIRTUAL_ENV")
-    }
-    environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            done = subprocess.run(
-                [*command, str(path), *arguments],
-                capture_output=True,
-                encoding="utf-8",
-                env=environment,
-                cwd=folder,
-                timeout=SLOWEST,
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired:
-            return f"took longer than {SLOWEST} seconds"
-    return answers_of(done.stdout) or _reason(done.stderr, done.returncode)
-
-
-def answers_of(printed: str) -> dict[str, Any] | None:
-    """The last line that is a JSON object; what a library prints beside it is passed over."""
-    for line in reversed(printed.splitlines()):
-        if line.startswith("{"):
-            return json.loads(line)
-    return None
-
-
-def _reason(printed: str, code: int) -> str:
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    told = (
-        [line for line in lines if re.search(r"[Ee]rror|No solution|not found|cause", line)]
-        or lines
-        or ["no word"]
-    )
-    ended = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return f"{ended}: {told[-1][:200]}"
+def _here(names: list[str]) -> list[str]:
+    return names if names == ["torch"] else []
 
 
 # ---- Answers as numbers ----------------------------------------------------------------------------------------------
@@ -356,31 +297,13 @@ def far_error(far: Mapping[str, Any], ratio: int) -> float | None:
 
 # ---- The table, in words ---------------------------------------------------------------------------------------------
 
-COLUMNS = (
-    "ε", "weight of the new batch", "running variance", "first batch", "one value a channel", "empty batch",
-    "mean/deviation 3,000", "float16", "bfloat16", "constant channel's gradient", "before training", "mask",
-    "Hessian products", "channels", "after one NaN", "told no mode",
-)  # fmt: skip
-
-
-def row(document: Mapping[str, Any]) -> list[str]:
-    """A library's answers in words, a cell a column; – where it has no such thing."""
-    said = document["answers"]
-    tells = (_eps, _weight, _variance, _first, _alone, _empty, _far)
-    halves = [_half(said["half"], dtype) for dtype in ("float16", "bfloat16")]
-    last = (_constant, _before, _mask, _second, _axis, _spoiled, _default)
-    return [*(tell(said) for tell in tells), *halves, *(tell(said) for tell in last)]
-
 
 def _refused(answer: Mapping[str, Any]) -> str:
     """What stands in a cell that has no number: nothing to ask, or the kind of error."""
     if "absent" in answer:
         return "–"
-    return (
-        f"error: {answer['error'].split(':')[0]}"
-        if "error" in answer and isinstance(answer["error"], str)
-        else ""
-    )
+    error = answer.get("error")
+    return f"error: {error.split(':')[0]}" if isinstance(error, str) else ""
 
 
 def _number(value: float, digits: int = 2) -> str:
@@ -389,73 +312,47 @@ def _number(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}g}"
 
 
-def _eps(said: Mapping[str, Any]) -> str:
+def _eps(found: Mapping[str, Any]) -> str:
     cells = []
     for mode in ("training", "evaluation"):
-        found = said["epsilon"][mode]
-        if "inside" in found:
-            under = _same(found["inside"])
-            cells.append(
-                f"{_number(found['inside' if under else 'beside'][0])} {'under' if under else 'beside'} the root"
-            )
-    return " / ".join(dict.fromkeys(cells)) or _refused(said["epsilon"]["evaluation"])
+        if "inside" in found[mode]:
+            way, word = ("inside", "under") if _same(found[mode]["inside"]) else ("beside", "beside")
+            cells.append(f"{_number(found[mode][way][0])} {word} the root")
+    return " / ".join(dict.fromkeys(cells)) or _refused(found["evaluation"])
 
 
-def _weight(said: Mapping[str, Any]) -> str:
-    found = said["weights"]
-    if refused := _refused(found):
-        return refused
-    new = [round(each, 3) for each in found["new"]]
-    return (
-        f"{new[2]:g}" if len(set(new)) == 1 else ", ".join(f"{each:g}" for each in new) + " (batch 1, 2, 10)"
-    )
+def _weight(found: Mapping[str, Any]) -> str:
+    new = [f"{round(each, 3):g}" for each in found["new"]]
+    return new[2] if len(set(new)) == 1 else ", ".join(new) + " (batch 1, 2, 10)"
 
 
-def _variance(said: Mapping[str, Any]) -> str:
-    found = said["variance"]
-    if refused := _refused(found):
-        return refused
+def _variance(found: Mapping[str, Any]) -> str:
     if not found["2d_mean_weight"]:
         return "does not move"
-    words = {"1/m": 1.0, "1/(m-1)": 4 / 3}, {"1/m": 1.0, "1/(m-1)": 36 / 35}
-    named = [
-        next(
-            (word for word, factor in each.items() if abs(found[key] / factor - 1) < 0.005),
-            _number(found[key], 4),
-        )
-        for key, each in zip(("2d", "4d"), words, strict=True)
-        if key in found
-    ]
+    named = []
+    for key, unbiased in (("2d", 4 / 3), ("4d", 36 / 35)):
+        if key in found:
+            factors = {"1/m": 1.0, "1/(m-1)": unbiased}
+            near = [word for word, factor in factors.items() if abs(found[key] / factor - 1) < 0.005]
+            named.append(near[0] if near else _number(found[key], 4))
     return named[0] if len(set(named)) == 1 else f"{named[0]} (2-D), {named[1]} (4-D)"
 
 
-def _first(said: Mapping[str, Any]) -> str:
-    found = said["used"]
-    if refused := _refused(found):
-        return refused
+def _first(found: Mapping[str, Any]) -> str:
     return f"mean {_number(found['1']['mean'], 3)}, variance {_number(found['1']['variance'], 3)}"
 
 
-def _alone(said: Mapping[str, Any]) -> str:
-    found = said["alone"].get("2d", said["alone"])
-    if refused := _refused(found):
-        return refused
-    y, var = found["output"][0], found["statistics"][1][0]
-    return f"output {_number(y)}, variance {_number(var, 3)}"
+def _alone(found: Mapping[str, Any]) -> str:
+    return f"output {_number(found['output'][0])}, variance {_number(found['statistics'][1][0], 3)}"
 
 
-def _empty(said: Mapping[str, Any]) -> str:
-    found = said["empty"].get("2d", said["empty"])
-    if refused := _refused(found):
-        return refused
+def _empty(found: Mapping[str, Any]) -> str:
     mean, var = (each[0] for each in found["statistics"])
     return f"mean {_number(mean)}, variance {_number(var, 3)}"
 
 
-def _far(said: Mapping[str, Any]) -> str:
-    if refused := _refused(said["far"]):
-        return refused
-    error = far_error(said["far"], 3000)
+def _far(found: Mapping[str, Any]) -> str:
+    error = far_error(found, 3000)
     return "–" if error is None else "NaN" if error == LOST else _number(error)
 
 
@@ -467,81 +364,80 @@ def _half(said: Mapping[str, Any], dtype: str) -> str:
         if refused and refused != "–":
             cells.append(word + refused)
         elif not refused:
-            far = found["far"]["error"]
-            kinds = dict.fromkeys(found["statistics"])
-            cells.append(f"{word}{found['output']}, statistics {'/'.join(kinds)}, at 30,000 {_number(far)}")
+            kinds = "/".join(dict.fromkeys(found["statistics"]))
+            far = _number(found["far"]["error"])
+            cells.append(f"{word}{found['output']}, statistics {kinds}, at 30,000 {far}")
     return "; ".join(cells) or "–"
 
 
-def _constant(said: Mapping[str, Any]) -> str:
-    found = said["constant"]
-    return _refused(found) or (
-        "as the formula" if found["error"] < 1e-2 else f"error {_number(found['error'])}"
-    )
-
-
-def _before(said: Mapping[str, Any]) -> str:
-    found = said["untrained"]
-    return _refused(found) or f"{_number(found['output'], 4)} for 2"
-
-
-def _mask(said: Mapping[str, Any]) -> str:
-    found = said["mask"]
+def _mask(found: Mapping[str, Any]) -> str:
     if refused := _refused(found):
         return "none" if refused == "–" else refused
     return "yes" if abs(found["scale"] / found["scale_of_kept"] - 1) < 1e-3 else "taken, not used"
 
 
-def _second(said: Mapping[str, Any]) -> str:
-    found = said["second"]
-    if refused := _refused(found):
-        return refused
+def _second(found: Mapping[str, Any]) -> str:
     worst = [found[f"product_mean{mean}"] for mean in (0, 5)]
     if isinstance(worst[0], Mapping):
         return _refused(worst[0])
     return "right" if max(worst) < 1e-3 else f"off by {max(worst):.0%}"
 
 
-def _axis(said: Mapping[str, Any]) -> str:
-    return _refused(said["axis"]) or said["axis"]["channels"]
+def _spoiled(found: Mapping[str, Any]) -> str:
+    left = found["after_51"][0]
+    return "NaN after 50" if math.isnan(left) else _number(left)
 
 
-def _spoiled(said: Mapping[str, Any]) -> str:
-    found = said["spoiled"]
-    return _refused(found) or (
-        "NaN after 50" if math.isnan(found["after_51"][0]) else _number(found["after_51"][0])
-    )
+def _or_refused(tell: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda found: _refused(found) or tell(found)
 
 
-def _default(said: Mapping[str, Any]) -> str:
-    found = said["default"]
-    return _refused(found) or ("evaluates" if abs(found["output_mean"] - 10) < 0.1 else "trains")
+#: Column -> the question, and what tells its answer in words.
+COLUMNS: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
+    "ε": ("epsilon", _eps),
+    "weight of the new batch": ("weights", _or_refused(_weight)),
+    "running variance": ("variance", _or_refused(_variance)),
+    "first batch": ("used", _or_refused(_first)),
+    "one value a channel": ("alone", lambda found: _or_refused(_alone)(found.get("2d", found))),
+    "empty batch": ("empty", lambda found: _or_refused(_empty)(found.get("2d", found))),
+    "mean/deviation 3,000": ("far", _or_refused(_far)),
+    "float16": ("half", lambda found: _half(found, "float16")),
+    "bfloat16": ("half", lambda found: _half(found, "bfloat16")),
+    "constant channel's gradient": (
+        "constant",
+        _or_refused(
+            lambda found: "as the formula" if found["error"] < 1e-2 else f"error {_number(found['error'])}"
+        ),
+    ),
+    "before training": ("untrained", _or_refused(lambda found: f"{_number(found['output'], 4)} for 2")),
+    "mask": ("mask", _mask),
+    "Hessian products": ("second", _or_refused(_second)),
+    "channels": ("axis", _or_refused(lambda found: found["channels"])),
+    "after one NaN": ("spoiled", _or_refused(_spoiled)),
+    "told no mode": (
+        "default",
+        _or_refused(lambda found: "evaluates" if abs(found["output_mean"] - 10) < 0.1 else "trains"),
+    ),
+}
+
+
+def row(document: Mapping[str, Any], columns: Iterable[str] = tuple(COLUMNS)) -> list[str]:
+    """A library's answers in words, a cell a column; – where it has no such thing."""
+    return [tell(document["answers"][question]) for question, tell in map(COLUMNS.__getitem__, columns)]
 
 
 def table(
-    answers: Answers, columns: Iterable[str] = COLUMNS, missing: Mapping[str, str] | None = None
+    answers: Answers, columns: Sequence[str] = tuple(COLUMNS), missing: Mapping[str, str] | None = None
 ) -> Any:
     """The chosen columns of all libraries that answered, as a table for a notebook; of those that did not, why."""
-    places = [COLUMNS.index(column) for column in columns]
-    rows = []
-    for name, document in answers.items():
-        cells = row(document)
-        rows.append([title(name), *(cells[place] for place in places)])
+    rows = [[title(name), *row(document, columns)] for name, document in answers.items()]
     rows += [[title(name), why] for name, why in (missing or {}).items()]
-    return as_table(["library", *(COLUMNS[place] for place in places)], rows)
-
-
-def as_table(head: list[str], rows: Iterable[list[str]]) -> Any:
-    """Rows of words as a table for a notebook; what a row lacks of the head's cells is empty."""
-    from IPython.display import Markdown
-
-    cells = [[*(each.replace("|", "/") for each in row), *[""] * (len(head) - len(row))] for row in rows]
-    return Markdown("\n".join(f"| {' | '.join(each)} |" for each in (head, ["---"] * len(head), *cells)))
+    return asked.markdown(["library", *columns], rows)
 
 
 def title(name: str) -> str:
     """What the tables call a library."""
-    return TITLES.get(name, name.replace("_", " "))
+    return LIBRARIES[name].title or name.replace("_", " ")
 
 
 # ---- Carrying a network over ------------------------------------------------------------------------------------------
@@ -584,7 +480,7 @@ def carried_table(carried: Answers) -> Any:
         found = [document["found"][source] for document in carried.values()]
         words = [f"{each['as_is']:.0e}, {max(each['epsilon_set'], each['scaled']):.0e}" for each in found]
         rows.append([title(source), *words])
-    return as_table(["from, to", *map(title, carried)], rows)
+    return asked.markdown(["from, to", *map(title, carried)], rows)
 
 
 def settings_table(carried: Answers) -> Any:
@@ -601,7 +497,7 @@ def settings_table(carried: Answers) -> Any:
             ", ".join(f"`{each}`" for each in said["names"]),
         ]  # fmt: skip
         rows.append(words)
-    return as_table([*head, "γ, β, mean, variance"], rows)
+    return asked.markdown([*head, "γ, β, mean, variance"], rows)
 
 
 # ---- The figure ------------------------------------------------------------------------------------------------------

@@ -1,16 +1,16 @@
 """One small network in every library, trained in one and carried to another: convolution, batch norm, rectifier, flattened,
 dense, batch norm, rectifier, dense; arrays travel in one order, that of (B, C, H, W), kernels (out, in, ...).
 
-`carry_NAME.py train FOLDER` trains the library's network and leaves it there; `carry_NAME.py carry FOLDER` takes over each
-that lies there and prints how far it then answers from its source. Needs NumPy only, from Python 3.8 on.
+`train` trains the library's network and leaves it in a folder; `carry` takes over each that lies there and says how far it then
+answers from its source. Needs NumPy only, from Python 3.8 on.
 """
 
 import json
 import pathlib
 import platform
-import sys
 
 import numpy as np
+from questions import versions
 
 STEPS, RATE, BATCH = 300, 0.1, 32
 SIZES = {1: BATCH * 36, 2: BATCH}  # values a channel, of the two batch norms
@@ -58,19 +58,12 @@ class Carried:
         if not key.startswith("dense"):
             return a.ravel()
         a = a.T if self.dense == "io" else a
-        return (
-            a.reshape(16, 6, 6, 4).transpose(0, 3, 1, 2).reshape(16, 144)
-            if key == "dense1" and self.last
-            else a
-        )
+        turned = key == "dense1" and self.last
+        return a.reshape(16, 6, 6, 4).transpose(0, 3, 1, 2).reshape(16, 144) if turned else a
 
     def put(self, given):
-        self.write(
-            {
-                key: np.ascontiguousarray(self.to_own(key, np.asarray(a, np.float32)))
-                for key, a in given.items()
-            }
-        )
+        own = {key: self.to_own(key, np.asarray(a, np.float32)) for key, a in given.items()}
+        self.write({key: np.ascontiguousarray(a) for key, a in own.items()})
 
     def get(self):
         return {key: self.from_own(key, a) for key, a in self.read().items()}
@@ -85,9 +78,24 @@ class Carried:
         """One step of gradient descent on the cross-entropy in training mode; rate 0 moves the running statistics alone."""
         self.step(self.hand(x), np.eye(4, dtype=np.float32)[kind], rate)
 
+    def of_norms(self, first, second):
+        """Key of each array of the two batch norms -> the layer, as given, and the array's name there."""
+        keys = ("scale", "shift", "mean", "variance")
+        layers = (("1", first), ("2", second))
+        return {key + n: (layer, name) for n, layer in layers for key, name in zip(keys, self.names)}
+
     def next_weight(self, weight):
         """What the newest batch counts for at the next step; where a library corrects its start, that changes."""
         return weight
+
+
+class Stacked(Carried):
+    """Base of those whose eight layers stand in one sequence, and whose arrays are named by place and own name."""
+
+    @property
+    def keys(self):
+        norms = {key: f"{place}.{name}" for key, (place, name) in self.of_norms("1", "5").items()}
+        return {"conv": "0.weight", "dense1": "4.weight", "dense2": "7.weight", "bias2": "7.bias", **norms}
 
 
 def made(Net, eps=None, weight=None):
@@ -164,39 +172,22 @@ def carry(Net, source):
     return {**found, **{f"{key}_after": float(max(each.max() for each in of)) for key, of in far.items()}}
 
 
-def main(Net, name, versions):
-    """What `carry_NAME.py train|carry FOLDER` does; prints one JSON object."""
-    doing, folder = sys.argv[1:]
+SAID = "epsilon momentum turned unbiased defaults last kernel dense names"
+
+
+def main(Net, name, packages, doing, folder):
+    """Train or carry, by a folder; prints one JSON object."""
     if doing == "train":
         train(Net, name, folder)
         found = {"trained": name}
     else:
         sources = {path.stem: dict(np.load(str(path))) for path in sorted(pathlib.Path(folder).glob("*.npz"))}
         found = {key: carry(Net, source) for key, source in sources.items()}
-    said = {
-        each: getattr(Net, each)
-        for each in (
-            "epsilon",
-            "momentum",
-            "turned",
-            "unbiased",
-            "defaults",
-            "last",
-            "kernel",
-            "dense",
-            "names",
-        )
+    document = {
+        "name": name,
+        "versions": versions(packages),
+        "python": platform.python_version(),
+        "said": {each: getattr(Net, each) for each in SAID.split()},
+        "found": found,
     }
-    print(
-        "\n"
-        + json.dumps(
-            {
-                "name": name,
-                "versions": versions,
-                "python": platform.python_version(),
-                "said": said,
-                "found": found,
-            }
-        ),
-        flush=True,
-    )
+    print("\n" + json.dumps(document), flush=True)

@@ -1,8 +1,9 @@
 """What every library's batch norm layer is asked: the same numbers for all, written out by formula; one JSON object.
 
-A probe beside this file hands over a class `Layer` and calls `ask`. Needs NumPy and nothing of the book, for it runs in
-the library's own environment, from Python 3.8 on. An answer is a number or a list as measured; where the library
-refuses, it is {"error": "Kind: first line"}; what a probe leaves out is {"absent": why}.
+A class of a file `in_NAME.py` beside this one is a library's layer: `Layer(channels, spatial, dtype)`, with `train`, `evaluate`,
+`default`, `statistics`, `set`, `gradient`, `hessian`; last: channels stand last; `array` and `numbers` go there and back. Needs
+NumPy and nothing of the book, for it runs in the library's own environment, from Python 3.8 on. An answer is a number or a list
+as measured; where the library refuses, it is {"error": "Kind: first line"}; what it has not is {"absent": why}.
 """
 
 import json
@@ -11,7 +12,7 @@ import os
 import platform
 import re
 import signal
-import sys
+from importlib import metadata
 
 import numpy as np
 
@@ -405,41 +406,64 @@ def safely(question, *arguments):
         return {"error": f"{type(raised).__name__}: {text}"}
 
 
-def ask(Layer, name, versions, options=None, **said):
-    """Ask everything, and print one JSON object; said: what the probe knows of the interface (names, defaults);
-    options: {its words: a Layer with this option}, asked about far means and half precision only."""
+PLAIN = {
+    "weights": weights, "variance": factors, "alone": alone, "empty": empty,
+    "untrained": untrained, "axis": axis, "spoiled": spoiled, "default": default,
+}  # fmt: skip
+WITH_EPSILON = {
+    "used": used, "carried": carried, "mask": masked, "far": far,
+    "half": half, "constant": constant, "second": second,
+}  # fmt: skip
+
+
+def ask(Layer, name, packages):
+    """Ask everything, and print one JSON object. A layer may have eps, where training and evaluation do not tell it, and
+    others: {its words: a layer with this option}, asked about far means and half precision only."""
     np.seterr(all="ignore")
     found = {"training": safely(in_training, Layer), "evaluation": safely(in_evaluation, Layer)}
-    eps = said.get("eps")
-    for mode in found.values():
-        if eps is None and "inside" in mode:
-            eps = mode["inside"][0]
-    plain = dict(
-        weights=weights,
-        variance=factors,
-        alone=alone,
-        empty=empty,
-        untrained=untrained,
-        axis=axis,
-        spoiled=spoiled,
-        default=default,
-    )
-    answers = {"epsilon": found, **{key: safely(question, Layer) for key, question in plain.items()}}
-    for key, question in dict(
-        used=used, carried=carried, mask=masked, far=far, half=half, constant=constant, second=second
-    ).items():
-        answers[key] = safely(question, Layer, eps)
-    for words, Other in (options or {}).items():
+    told = [mode["inside"][0] for mode in found.values() if "inside" in mode]
+    eps = getattr(Layer, "eps", told[0] if told else None)
+    answers = {"epsilon": found, **{key: safely(question, Layer) for key, question in PLAIN.items()}}
+    answers.update({key: safely(question, Layer, eps) for key, question in WITH_EPSILON.items()})
+    for words, Other in getattr(Layer, "others", {}).items():
         answers[words] = {"far": safely(far, Other, eps), "half": safely(half, Other, eps)}
     document = {
         "name": name,
-        "versions": versions,
+        "versions": versions(packages),
         "python": platform.python_version(),
-        "said": said,
         "answers": answers,
     }
     print("\n" + json.dumps(document, default=str), flush=True)
-    sys.stdout.flush()
+
+
+def versions(packages):
+    return {each: metadata.version(each) for each in packages}
+
+
+class Plain:
+    """Base of those whose layer is called with a batch, and whose channels stand second."""
+
+    last = False
+
+    def run(self, x):
+        return self.layer(x)
+
+    default = run
+
+
+class Switched(Plain):
+    """Base of those that are switched between training and evaluation."""
+
+    def train(self, x):
+        self.layer.train()
+        return self.run(x)
+
+    def evaluate(self, x):
+        self.layer.eval()
+        return self.run(x)
+
+    def default(self, x):
+        return self.run(x)
 
 
 class Inference:

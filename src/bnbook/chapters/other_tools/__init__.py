@@ -6,113 +6,75 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.chapters.libraries import Answers, as_table, run_one, uv
+from bnbook.chapters import asked
+from bnbook.chapters.asked import Answers, Environment
 from bnbook.errors import BnbookError
 from bnbook.plots.layout import subplots
 from bookpress.results import Results
 
 FOLDER = Path(__file__).parent
-#: What every tool is given; a name of a file counts as its text, so that another network makes a run stale.
-NETWORK = "network.py"
-#: Tool -> its script, in the order of the table; and those that need no other environment.
+#: Tool, which is a function of `tools.py`, in the order of the table -> what the table calls it, and its packages
+#: beside those of `COMMON`.
 TOOLS = {
-    "bnbook": "use_bnbook.py",
-    "torch_autograd": "use_torch_autograd.py",
-    "torch_func": "use_torch_func.py",
-    "pyhessian": "use_pyhessian.py",
-    "hessian_eigenthings": "use_hessian_eigenthings.py",
-    "curvlinops": "use_curvlinops.py",
-    "curvlinops_ggn": "use_curvlinops_ggn.py",
-    "curvlinops_kfac": "use_curvlinops_kfac.py",
-    "backpack": "use_backpack.py",
-    "backpack_gradients": "use_backpack_gradients.py",
-    "asdfghjkl": "use_asdfghjkl.py",
-    "laplace": "use_laplace.py",
-    "avalanche_ewc": "use_avalanche_ewc.py",
-    "nngeometry": "use_nngeometry.py",
-    "lr_finder": "use_lr_finder.py",
-    "fastai_lr_find": "use_fastai_lr_find.py",
-    "lightning_lr_find": "use_lightning_lr_find.py",
-    "loss_landscapes": "use_loss_landscapes.py",
-    "captum": "use_captum.py",
-    "grad_cam": "use_grad_cam.py",
-    "torchattacks": "use_torchattacks.py",
-    "thop": "use_thop.py",
-    "ptflops": "use_ptflops.py",
-    "torchinfo": "use_torchinfo.py",
-    "torchsummary": "use_torchsummary.py",
-    "fvcore": "use_fvcore.py",
-    "torch_flops": "use_torch_flops.py",
-    "calflops": "use_calflops.py",
-    "fastai_freeze": "use_fastai_freeze.py",
-    "lightning_freeze": "use_lightning_freeze.py",
-    "timm_freeze": "use_timm_freeze.py",
-    "avalanche_freeze": "use_avalanche_freeze.py",
-    "torch_update_bn": "use_torch_update_bn.py",
-    "torch_averaged": "use_torch_averaged.py",
-    "ema_pytorch": "use_ema_pytorch.py",
-    "timm_ema": "use_timm_ema.py",
-    "flwr": "use_flwr.py",
-    "torch_export": "use_torch_export.py",
-    "higher": "use_higher.py",
-    "learn2learn": "use_learn2learn.py",
-    "torchopt": "use_torchopt.py",
-    "opacus": "use_opacus.py",
+    "bnbook": ("bnbook.measure, largest eigenvalue", "bnbook"),
+    "torch_autograd": ("torch.autograd, its hvp", ""),
+    "torch_func": ("torch.func.hessian, with the recommended patch", ""),
+    "pyhessian": ("PyHessian, largest eigenvalue", "pyhessian==0.1"),
+    "hessian_eigenthings": ("hessian-eigenthings, Hessian products", "hessian-eigenthings==1.0.0a5"),
+    "curvlinops": ("curvlinops, Hessian products", "curvlinops-for-pytorch==3.0.1"),
+    "curvlinops_ggn": ("curvlinops, Gauss-Newton products, unchecked", "curvlinops-for-pytorch==3.0.1"),
+    "curvlinops_kfac": ("curvlinops, trace of KFAC without γ and β", "curvlinops-for-pytorch==3.0.1"),
+    "backpack": ("BackPACK, Gauss-Newton diagonal", "backpack-for-pytorch==1.7.1"),
+    "backpack_gradients": ("BackPACK, gradients of examples", "backpack-for-pytorch==1.7.1"),
+    "asdfghjkl": ("asdfghjkl, Fisher diagonal", "asdfghjkl==0.1a4"),
+    "laplace": ("laplace-torch, Gauss-Newton matrix", "laplace-torch==0.3"),
+    "avalanche_ewc": ("avalanche, importances of EWC", "avalanche-lib==0.6.0 torchvision==0.28.0"),
+    "nngeometry": ("nngeometry, trace of the Fisher matrix", "nngeometry==0.4"),
+    "lr_finder": ("torch-lr-finder, first loss", "torch-lr-finder==0.2.2"),
+    "fastai_lr_find": ("fastai lr_find, first loss", "fastai==2.8.12 torchvision==0.28.0"),
+    "lightning_lr_find": ("lightning lr_find, first loss", "lightning==2.6.6"),
+    "loss_landscapes": ("loss-landscapes, loss at the point", "loss-landscapes==3.0.6"),
+    "captum": ("captum, integrated gradients", "captum==0.9.0"),
+    "grad_cam": ("grad-cam", "grad-cam==1.5.7 torchvision==0.28.0"),
+    "torchattacks": ("torchattacks, FGSM", "torchattacks==3.5.1 torchvision==0.28.0"),
+    "thop": ("thop", "thop==0.1.1.post2209072238"),
+    "ptflops": ("ptflops, of one example", "ptflops==0.7.5"),
+    "torchinfo": ("torchinfo", "torchinfo==1.8.0"),
+    "torchsummary": ("torchsummary", "torchsummary==1.5.1"),
+    "fvcore": ("fvcore", "fvcore==0.1.5.post20221221"),
+    "torch_flops": ("torch's FlopCounterMode", ""),
+    "calflops": ("calflops", "calflops==0.3.2 transformers==5.24.0"),
+    "fastai_freeze": ("fastai, train_bn=False", "fastai==2.8.12 torchvision==0.28.0"),
+    "lightning_freeze": ("lightning, train_bn=False", "lightning==2.6.6"),
+    "timm_freeze": ("timm, freeze", "timm==1.0.31 torchvision==0.28.0"),
+    "avalanche_freeze": ("avalanche, freeze_everything", "avalanche-lib==0.6.0 torchvision==0.28.0"),
+    "torch_update_bn": ("torch's update_bn", ""),
+    "torch_averaged": ("torch's AveragedModel", ""),
+    "ema_pytorch": ("ema-pytorch", "ema-pytorch==0.8.3"),
+    "timm_ema": ("timm, ModelEmaV3", "timm==1.0.31 torchvision==0.28.0"),
+    "flwr": ("flwr, FedAvg's average", "flwr==1.42.0"),
+    "torch_export": ("torch.export", ""),
+    "higher": ("higher, inner loop", "higher==0.2.1"),
+    "learn2learn": ("learn2learn, MAML's clone", "learn2learn==0.2.0 gym==0.26.2"),
+    "torchopt": ("torchopt, one step and back", "torchopt==0.7.3"),
+    "opacus": ("opacus, make_private", "opacus==1.6.0"),
 }
-#: What the tables call them.
-TITLES = {
-    "bnbook": "bnbook.measure, largest eigenvalue",
-    "torch_autograd": "torch.autograd, its hvp",
-    "torch_func": "torch.func.hessian, with the recommended patch",
-    "pyhessian": "PyHessian, largest eigenvalue",
-    "hessian_eigenthings": "hessian-eigenthings, Hessian products",
-    "curvlinops": "curvlinops, Hessian products",
-    "curvlinops_ggn": "curvlinops, Gauss-Newton products, unchecked",
-    "curvlinops_kfac": "curvlinops, trace of KFAC without γ and β",
-    "backpack": "BackPACK, Gauss-Newton diagonal",
-    "backpack_gradients": "BackPACK, gradients of examples",
-    "asdfghjkl": "asdfghjkl, Fisher diagonal",
-    "laplace": "laplace-torch, Gauss-Newton matrix",
-    "avalanche_ewc": "avalanche, importances of EWC",
-    "nngeometry": "nngeometry, trace of the Fisher matrix",
-    "lr_finder": "torch-lr-finder, first loss",
-    "fastai_lr_find": "fastai lr_find, first loss",
-    "lightning_lr_find": "lightning lr_find, first loss",
-    "loss_landscapes": "loss-landscapes, loss at the point",
-    "captum": "captum, integrated gradients",
-    "grad_cam": "grad-cam",
-    "torchattacks": "torchattacks, FGSM",
-    "thop": "thop",
-    "ptflops": "ptflops, of one example",
-    "torchinfo": "torchinfo",
-    "torchsummary": "torchsummary",
-    "fvcore": "fvcore",
-    "torch_flops": "torch's FlopCounterMode",
-    "calflops": "calflops",
-    "fastai_freeze": "fastai, train_bn=False",
-    "lightning_freeze": "lightning, train_bn=False",
-    "timm_freeze": "timm, freeze",
-    "avalanche_freeze": "avalanche, freeze_everything",
-    "torch_update_bn": "torch's update_bn",
-    "torch_averaged": "torch's AveragedModel",
-    "ema_pytorch": "ema-pytorch",
-    "timm_ema": "timm, ModelEmaV3",
-    "flwr": "flwr, FedAvg's average",
-    "torch_export": "torch.export",
-    "higher": "higher, inner loop",
-    "learn2learn": "learn2learn, MAML's clone",
-    "torchopt": "torchopt, one step and back",
-    "opacus": "opacus, make_private",
-}
+COMMON = "torch==2.13.0 numpy==2.4.6 setuptools==80.9.0"
+#: Its build ends with Python 3.10, and what it asks for beside does not build; MAML needs none of that.
+LEARN2LEARN = Environment(
+    f"{TOOLS['learn2learn'][1]} {COMMON}".replace("numpy==2.4.6", "numpy==2.2.6"),
+    "==3.10.*",
+    """[tool.uv]
+override-dependencies = ["qpth ; sys_platform == 'never'", "scikit-learn ; sys_platform == 'never'"]""",
+)
+#: Those that need no other environment.
 HERE = ("bnbook", "torch_autograd")
 STATISTICS = ("batch", "detached", "population")
 WORDS = {"batch": "the batch's", "detached": "the batch's, as constants", "population": "running averages"}
@@ -130,44 +92,23 @@ ASKED = tuple(
 EQUAL = 0.01  # relative error below which a number counts as that of a dense matrix
 
 
+def program(name: str) -> str:
+    """What asks a tool, with its packages in its head."""
+    held = LEARN2LEARN if name == "learn2learn" else Environment(f"{TOOLS[name][1]} {COMMON}")
+    return held.program(FOLDER, "network, tools", f"network.ask(tools.{name}, {name!r}, {held.said})")
+
+
 def chosen(words: str) -> list[str]:
     """The tools of a parameter: "every", "here" (no other environment), or names separated by commas."""
-    return (
-        list(TOOLS)
-        if words == "every"
-        else list(HERE)
-        if words == "here"
-        else words.replace(" ", "").split(",")
-    )
+    return asked.chosen(words, TOOLS, HERE)
 
 
 def ask(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tuple[Answers, dict[str, str]]:
     """What each tool told and changed, and of each that could not be asked in a line why."""
     names = list(names)
     if unknown := set(names) - set(TOOLS):
-        raise BnbookError(f"no script for {sorted(unknown)}; there are {', '.join(TOOLS)}")
-    elsewhere = (
-        []
-        if set(names) <= set(HERE)
-        else [*uv(), *(["--cache-dir", cache] if cache else []), "run", "--quiet", "--script"]
-    )
-    with ThreadPoolExecutor(workers) as pool:
-        said = dict(
-            zip(
-                names,
-                pool.map(
-                    lambda name: run_one(
-                        [sys.executable] if name in HERE else elsewhere, FOLDER / TOOLS[name], ()
-                    ),
-                    names,
-                ),
-                strict=True,
-            )
-        )
-    return (
-        {name: each for name, each in said.items() if not isinstance(each, str)},
-        {name: each for name, each in said.items() if isinstance(each, str)},
-    )
+        raise BnbookError(f"no tool {sorted(unknown)}; there are {', '.join(TOOLS)}")
+    return asked.ask({name: program(name) for name in names}, HERE, cache, workers)
 
 
 def errors(answers: Answers, mode: str = "training") -> dict[str, np.ndarray]:
@@ -282,11 +223,11 @@ def table(answers: Answers, missing: Mapping[str, str]) -> Any:
     for name, document in answers.items():
         modes = document["modes"]
         first, second = answer(modes["training"]), answer(modes["evaluation"])
-        cells = [TITLES[name], first, "the same" if second == first else second]
+        cells = [TOOLS[name][0], first, "the same" if second == first else second]
         cells += [changes(modes[mode]) for mode in ("training", "evaluation", "partly")]
         rows.append(cells)
-    rows += [[TITLES.get(name, name), f"not asked: {why}"] for name, why in missing.items()]
-    return as_table(head, rows)
+    rows += [[TOOLS[name][0], f"not asked: {why}"] for name, why in missing.items()]
+    return asked.markdown(head, rows)
 
 
 def against_dense(results: Results) -> plt.Figure:
@@ -304,7 +245,7 @@ def against_dense(results: Results) -> plt.Figure:
             fillstyle="full" if mark == "o" else "none",
             label=WORDS[statistics],
         )
-    ax.set_yticks(range(len(names)), [TITLES[name].split(",")[0] for name in names])
+    ax.set_yticks(range(len(names)), [TOOLS[name][0].split(",")[0] for name in names])
     ax.axvline(EQUAL, color=ink, linewidth=0.6, linestyle=":")
     ax.set(xscale="log", xlabel="relative error")
     ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.14), ncols=3, frameon=False)

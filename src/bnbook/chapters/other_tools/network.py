@@ -1,11 +1,12 @@
 """The network that every tool is given, what a dense computation says of it, and what a tool has changed of it.
 
-A script beside this file hands a function to `ask`, which prints one JSON object. Needs torch and NumPy and nothing of the book.
+`ask` hands it to a function of `tools.py`, and prints one JSON object. Needs torch and NumPy and nothing of the book.
 """
 
 import contextlib
 import copy
 import functools
+import importlib.metadata
 import json
 import platform
 import warnings
@@ -14,11 +15,8 @@ import numpy as np
 import torch
 from torch import nn
 
-MODES = (
-    "training",
-    "evaluation",
-    "partly",
-)  # partly: in training, its batch norms in evaluation, as when they are frozen
+#: partly: in training, its batch norms in evaluation, as when they are frozen
+MODES = ("training", "evaluation", "partly")
 STATISTICS = ("batch", "detached", "population")
 
 
@@ -148,16 +146,8 @@ def by_kind(matrix, kind):
 
 def state(net):
     """What a tool may have changed, by name."""
-    found = {
-        "running": {},
-        "buffers": {},
-        "counter": {},
-        "parameters": {},
-        "mode": {},
-        "requires_grad": {},
-        "gradients": {},
-        "hooks": {},
-    }
+    kinds = "running buffers counter parameters mode requires_grad gradients hooks"
+    found = {kind: {} for kind in kinds.split()}
     for name, each in net.named_buffers():
         kind = "counter" if name.endswith("tracked") else "running" if "running" in name else "buffers"
         found[kind][name] = each.clone()
@@ -216,6 +206,7 @@ def shares(net, other):
     return found
 
 
+@functools.cache
 def patched_for_torchvision():
     """Let a torchvision be imported whose compiled operators want another build of torch; no tool here needs them."""
     plain = torch.library.register_fake
@@ -244,18 +235,16 @@ def one(use, mode):
     net, (x, t) = network(mode), batch()
     before = state(net)
     try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             told = use(net, x, t)
+    except ImportError:
+        raise  # of the tool itself, which is then missing and has told nothing
     except Exception as raised:
         text = (str(raised).strip() or "no words").splitlines()[0][:160]
         lost = earlier_gradients(use, mode)
         return {"error": f"{type(raised).__name__}: {text}", "changed": changed(before, net) + lost}
-    found = {
-        "changed": changed(before, net) + earlier_gradients(use, mode),
-        "warned": sorted({w.category.__name__ for w in warned}),
-        **told,
-    }
+    found = {"changed": changed(before, net) + earlier_gradients(use, mode), **told}
     if "value" in told:
         value = torch.as_tensor(np.asarray(told["value"], float)).double()
         found["value"], found["error_by"] = value.tolist(), {}
@@ -269,11 +258,11 @@ def one(use, mode):
     return found
 
 
-def ask(use, name, versions):
+def ask(use, name, packages):
     """Hand the network to `use` in each mode, and print what it told and changed."""
     document = {
         "name": name,
-        "versions": versions,
+        "versions": {each: importlib.metadata.version(each) for each in packages},
         "python": platform.python_version(),
         "modes": {mode: one(use, mode) for mode in MODES},
     }
