@@ -119,10 +119,22 @@ def record(
     _save(path)
 
 
-def record_table(values: Mapping[str, Any], *, unit: str = "", note: str = "", digits: int = DIGITS) -> None:
-    """Record several results that share unit and note, by name."""
-    for name, array in values.items():
+def record_table(values: Mapping[Any, Any], *, unit: str = "", note: str = "", digits: int = DIGITS) -> None:
+    """Record several results that share unit and note: {"error": {("deep", "batch"): x}} as error.deep.batch.
+
+    A key is a part of the name, or a tuple of parts; arrays as in `record`.
+    """
+    for name, array in _flat(values):
         record(name, array, unit=unit, note=note, digits=digits)
+
+
+def _flat(values: Mapping[Any, Any], *before: str) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        name = (*before, *map(str, key if isinstance(key, tuple) else (key,)))
+        if isinstance(value, Mapping):
+            yield from _flat(value, *name)
+        else:
+            yield ".".join(name), value
 
 
 def record_data(identity: Any) -> None:

@@ -45,6 +45,17 @@ def test_values_come_back_with_nine_digits_and_seeds_are_numbered_from_the_first
     assert "NaN" not in fresh_session.read_text() and json.loads(fresh_session.read_text())["schema"] == 1
 
 
+def test_a_nested_table_is_named_by_its_keys(fresh_session):
+    error = {("deep", "batch"): [1, 2], "shallow": {3: [4, 5], "none": {"end": [6, 7]}}}
+    results.record_table({"error": error, "a.b": [8, 9]}, unit="bits", note="said of all", digits=3)
+    found = {name: values.tolist() for name, values in results.read(fresh_session).items()}
+    expected = {"error.deep.batch": [1, 2], "error.shallow.3": [4, 5], "error.shallow.none.end": [6, 7]}
+    assert found == expected | {"a.b": [8, 9]}
+    assert {(e["unit"], e["note"]) for e in results.current().entries.values()} == {("bits", "said of all")}
+    with pytest.raises(BnbookError, match="malformed"):
+        results.record_table({"a": {0.1: [1]}, "": {"b": [1]}})
+
+
 def test_many_records_are_all_on_disk_after_each_and_do_not_slow_down(fresh_session):
     begun = time.process_time()
     for number in range(300):
