@@ -165,7 +165,7 @@ SAID = [
     "At most σ_{x_i}.",
 ]
 AUTHORS = [{"name": "Ann & sons"}, {"given-names": "Bob", "family-names": "Coin"}]
-CITATION = {"authors": AUTHORS, "version": "1.2", "date-released": "2026-01-02"}
+CITATION = {"authors": AUTHORS, "subtitle": "a coin", "version": "1.2", "date-released": "2026-01-02"}
 ABOUT = dict(source={"key": "folklore", "version": "oral", "where": "On <coins>"}, kind="wrong")
 ABOUT |= dict(printed="Heads <b> has $p < 1$.", correct="It has $p = \\frac12$.", why="Tails is a <side>.")
 ERRATA = [
@@ -272,8 +272,7 @@ def of_sources() -> Iterator[tuple[str, str]]:
                 yield (f"links {hub} {page}", shell.nav(hub, page))
         told = yaml.safe_load((root / "_config.yml").read_text())
         for about in (CITATION, {}):
-            whole = {"title": f"{told['title']}: a coin"} if about else {}
-            (root / "CITATION.cff").write_text(yaml.safe_dump(about | whole))
+            (root / "_config.yml").write_text(yaml.safe_dump(told | {"citation": about}))
             yield (
                 "cite",
                 citing.citation(

@@ -28,6 +28,14 @@ def found(title: str, *reports) -> None:
         assert any(re.search(pattern, text) for text in told), (sentence, told)
 
 
+def test_no_measured_number_is_typed():
+    """What stands outside tokens, links, code and formulas are settings, names and counts of words."""
+    text = re.sub(r"^```.*$", "", PAGE, flags=re.M)
+    bare = re.sub(r"\{\{.*?\}\}|\]\([^)]*\)|`[^`]*`|\$[^$]*\$|\[[^\]]*#\d+", " ", text)
+    settings = set("0 1 2 4 5 8 10 32 0.1 0.5 0.9".split())
+    assert set(re.findall(r"(?<![\w.])\d[\d.,]*\d|(?<![\w.])\d", bare)) <= settings
+
+
 def test_every_question_has_its_parts_and_names_a_chapter():
     assert len(QUESTIONS) == 6 and all(title.endswith("?") for title in QUESTIONS)
     chapters = chapter_names()

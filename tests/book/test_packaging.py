@@ -19,12 +19,17 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from bookpress.site import citing
+
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = ("3.11", "3.12", "3.13")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK_TEXT = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 LOCK = [Requirement(line) for line in LOCK_TEXT.splitlines() if line and not line.startswith("#")]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+#: torch and torchvision of one build, known to import together.
+TORCH_PAIRS = {("2.11.0", "0.26.0"), ("2.12.0", "0.27.0")}
 
 
 def locked(python: str, system: str = "linux") -> dict[str, Version]:
@@ -68,11 +73,66 @@ def test_every_line_of_the_lock_is_one_exact_version():
         assert line.url is None
 
 
+def test_the_lock_serves_a_cpu_only_torch():
+    assert not [line.name for line in LOCK if line.name.startswith(("nvidia", "cuda", "triton"))]
+
+
+def test_torch_and_torchvision_are_of_one_build():
+    versions = locked("3.11")
+    assert (str(versions["torch"]), str(versions["torchvision"])) in TORCH_PAIRS
+    import torch
+    import torchvision
+
+    assert torchvision.ops.nms(torch.ones(2, 4), torch.ones(2), 0.5).shape == (
+        2,
+    )  # absent beside another build's torch
+
+
 def test_what_is_installed_is_what_is_locked():
     versions = locked(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
     for name in (canonicalize_name(wanted.name) for wanted in declared()):
         installed = Version(importlib.metadata.version(name)).public  # without "+cpu"
         assert installed == str(versions[name]), f"{name} {installed} is installed; run make install"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
+@pytest.mark.parametrize(
+    "given, tried, why",
+    [
+        ("TORCH_INDEX=cpu", "uv", "no torch could be had from TORCH_INDEX=cpu"),
+        ("TORCH_INDEX=cpu INSTALLER=pip", "", "INSTALLER=pip takes an address as TORCH_INDEX"),
+        ("TORCH_INDEX=http://127.0.0.1:9/simple", "uv pip", "had from TORCH_INDEX=http://127.0.0.1:9/simple"),
+        (
+            "TORCH_INDEX=http://127.0.0.1:9/simple INSTALLER=pip",
+            "pip",
+            "had from TORCH_INDEX=http://127.0.0.1:9",
+        ),
+    ],
+)
+def test_where_torchs_index_cannot_be_reached_the_plain_one_is_taken(tmp_path, given, tried, why):
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/log\ncase "$*" in *--torch-backend*|*--index-url*) exit 1;; esac\n'
+    )
+    python.chmod(0o755)
+    command = ["make", "-s", "install", f"VENV={tmp_path}", *given.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (
+        done.stdout.count("\n") == 1 and why in done.stdout and "it comes from the plain index" in done.stdout
+    )
+    log = (tmp_path / "log").read_text().splitlines()
+    assert [line.split()[1] for line in log if "torch==" in line] == tried.split()
+    assert any("install" in line and "-r requirements.lock" in line for line in log)
+
+
+def test_the_same_pythons_everywhere():
+    supported = Requirement(f"python{PROJECT['requires-python']}").specifier
+    minors = tuple(f"3.{minor}" for minor in range(8, 20) if supported.contains(f"3.{minor}.5"))
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    assert minors == PYTHONS == tuple(tests["jobs"]["test"]["strategy"]["matrix"]["python"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "not (3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
 
 
 def test_every_import_of_the_package_is_declared():
@@ -130,6 +190,23 @@ def test_parts_are_imported_without_what_they_do_not_need():
 # ---- workflows and the rest ----
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_are_whole_bounded_and_modest(path):
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert {"name", "permissions", "concurrency", "jobs"} <= set(content)
+    assert True in content, "no triggers: YAML reads the key `on` as true"
+    for name, job in content["jobs"].items():
+        assert job["timeout-minutes"] > 0, name
+        rights = job.get("permissions", content["permissions"])
+        assert rights and "write-all" not in rights, f"{name}: say which permissions it needs"
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step), step
+            if "uses" in step:
+                assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]), (
+                    f"{step['uses']}: name one major version"
+                )
+
+
 def test_workflows_pass_the_linter():
     linter = shutil.which("zizmor", path=str(Path(sys.executable).parent))
     command = [linter, "--offline", "--no-progress", "--strict-collection", ".github/workflows"]
@@ -137,13 +214,17 @@ def test_workflows_pass_the_linter():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_citation_has_the_packages_version_and_the_settings_addresses():
-    citation, told = (
-        yaml.safe_load((ROOT / name).read_text(encoding="utf-8")) for name in ("CITATION.cff", "_config.yml")
-    )
+def test_the_citation_is_of_the_one_place_that_names_authors_version_and_day(monkeypatch):
+    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert text == citing.cff(), "python -m bookpress.site.citing writes it anew"
+    citation, told = yaml.safe_load(text), yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    assert {name: citation[name] for name in ("authors", "version", "date-released")} == {
+        name: told["citation"][name] for name in ("authors", "version", "date-released")
+    }
     assert citation["version"] == importlib.metadata.version("bnbook")
-    assert citation.get("repository-code", "") == told["repository"]["url"], "an address is not made up"
-    assert citation.get("url", "") == told["html"]["baseurl"]
+    assert ("repository-code" in citation) == bool(told["repository"]["url"]), "an address is not made up"
+    assert ("url" in citation) == bool(told["html"]["baseurl"])
     assert set(citation["license"]) == {"MIT", "CC-BY-4.0"} and PROJECT["license"] == "MIT"
 
 

@@ -1,16 +1,22 @@
-"""How the book is cited: a sentence and BibTeX at the foot of each page, of CITATION.cff (citation-file-format.github.io)."""
+"""How the book is cited: a sentence and BibTeX at the foot of each page, and CITATION.cff, all of `_config.yml`.
+
+`python -m bookpress.site.citing` writes CITATION.cff anew.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
-from bookpress import paths
+import yaml
+
+from bookpress import atomic, paths
 from bookpress.book import book, repository, settings
 from bookpress.errors import PressError
+from bookpress.exits import guarded
 from bookpress.site.rendering import Markup, macro
-from bookpress.texts import read_yaml
 
 #: What LaTeX takes for its own.
 SPECIAL = re.compile(r"[%&#_$]")
@@ -18,16 +24,20 @@ NAMES = "{name: …} of a group, {given-names: …, family-names: …} of a pers
 
 
 def about() -> dict[str, Any]:
-    """CITATION.cff; what it lacks, or a book without one, by `title:` and `author:` of `_config.yml`; PressError where an
-    author has no name."""
-    path, own = paths.repository_root() / "CITATION.cff", settings()
+    """`citation:` of `_config.yml`, with `author:` where it names nobody; PressError where an author has no name."""
+    own = settings()
+    told = dict(own.get("citation") or {})
     named = [{"name": own["author"]}] if own.get("author") else []
-    told = {"title": str(own.get("title") or ""), "authors": named}
-    told |= (read_yaml(path, path.name) if path.is_file() else None) or {}
+    told["authors"] = told.get("authors") or named
     for author in told["authors"]:
         if not isinstance(author, Mapping) or not ("name" in author or "family-names" in author):
-            raise PressError(f"{path.name}: author {author!r} has no name; expected {NAMES}")
+            raise PressError(f"_config.yml: citation: author {author!r} has no name; expected {NAMES}")
     return told
+
+
+def title() -> str:
+    """The book's title with its subtitle."""
+    return ": ".join(filter(None, (str(settings().get("title") or ""), about().get("subtitle"))))
 
 
 def authors() -> list[str]:
@@ -49,9 +59,8 @@ def _in_latex(text: str) -> str:
 
 
 def citation(heading: str, name: str, address: str, commit: str, day: str) -> Markup:
-    """How to cite the page of a name (PART/CHAPTER), folded; `day` where CITATION.cff has none."""
-    told = about()
-    whole = told["title"]
+    """How to cite the page of a name (PART/CHAPTER), folded; `day` where `_config.yml` has none."""
+    told, whole = about(), title()
     who, version = " and ".join(authors()), told.get("version", "")
     day, there = str(told.get("date-released") or day), address or repository()
     inside = f"“{heading}”, in " if heading and heading not in (whole, settings().get("title")) else ""
@@ -71,3 +80,32 @@ def citation(heading: str, name: str, address: str, commit: str, day: str) -> Ma
     return macro("foot.html.j2", "cite")(
         f"{opening}{said}." + f" {there}" * bool(there), f"@misc{{{key},\n{lines}\n}}"
     )
+
+
+def cff() -> str:
+    """CITATION.cff; an address that is not set is left out."""
+    told, own = about(), settings()
+    lines = {
+        "cff-version": "1.2.0",
+        "message": "If you use this book or its code, please cite it as below.",
+        "title": title(),
+        "abstract": told.get("abstract"),
+        "type": "software",
+        **{name: told.get(name) for name in ("authors", "license", "keywords", "version", "date-released")},
+        "repository-code": repository(),
+        "url": (own.get("html") or {}).get("baseurl"),
+    }
+    kept = {name: value for name, value in lines.items() if value}
+    return yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=118)
+
+
+def main(arguments: list[str]) -> int:
+    """Write CITATION.cff."""
+    if arguments:
+        raise PressError("nothing may follow: python -m bookpress.site.citing")
+    atomic.write_text(paths.repository_root() / "CITATION.cff", cff())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(lambda: main(sys.argv[1:])))

@@ -59,6 +59,7 @@ def configuration() -> str:
     notebooks that it does not have, `foot` leads to the text."""
     content = settings()
     content.pop("repository", None)
+    content.pop("citation", None)
     if who := citing.authors():
         content["author"] = ", ".join(who)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)

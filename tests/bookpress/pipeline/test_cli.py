@@ -313,3 +313,12 @@ def test_results_as_a_frame():
     held = results.load(MINIMA, "laptop")
     frame = held.table()
     assert isinstance(frame, pandas.DataFrame) and len(frame) == sum(held[name].size for name in held)
+
+
+def test_measure_prints_a_table(tmp_path, capsys):
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\nmake = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+    )
+    words = f"measure {tmp_path}/nets.py:make --data digits-standin --batch 16 --no-eigenvalues"
+    assert cli.main(words.split()) == 0
+    assert "effective β" in capsys.readouterr().out

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from locked_coin import coin, edit, laptop_run
+from locked_coin import claims_file, coin, edit, laptop_run
 
 from bnbook.errors import BnbookError
 from bookpress import claims
@@ -87,6 +87,26 @@ def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_p
     assert "Is this coin fair?" in page(), "prose is merged in again"
 
 
+def test_the_scoreboard_says_scope_and_margin(ran, tmp_path):
+    path = ran / "book" / "part" / "coin.claims.yml"
+    chapter, text = coin(), path.read_text()
+
+    def shown(more):
+        path.write_text(text.replace("  says: ", more + "  says: ", 1))
+        run = chapter_runs.Evidence(chapter, ran / "runs" / "smoke")
+        return prose.Pages({chapter.name: run}, claims.load_claims())
+
+    board = lambda more: pages.texts([chapter], shown(more))["scoreboard.md"]
+    asked = board("  evidence: [smoke]\n  asks: true\n")
+    assert "The book’s own question. About folklore" in asked and "smoke · n = 3" in asked
+    assert "at half the margin <em>open</em>, at twice <em>yes</em>" in asked
+    mended = "  evidence: [smoke]\n  statement: true\n"
+    mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"
+    path.write_text(text)
+    text = text.replace("expected: 0.5, tolerance: 0.2", "expected: 5, tolerance: 0.2")
+    assert "</span>wrong as printed, corrected" in board(mended)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "shown"),
     [
@@ -138,6 +158,15 @@ def test_each_answer_box_can_be_told_from_the_text_around_it(chapter):
     assert shown.partition("profile laptop`")[2] in chapter.text
 
 
+def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
+    edit(claims_file(ran), "half of the time", "<script>alert(1)</script> if $p<q$")
+    edit(ran / "book" / "errata.yml", "Tails is", "<b>Tails</b> is")
+    staged = pages.stage(tmp_path / "pages", "laptop") and tmp_path / "pages"
+    shown = "".join((staged / name).read_text() for name in ("scoreboard.md", "errata.md", "part/coin.ipynb"))
+    assert "<script" not in shown and "<b>" not in shown
+    assert "&lt;script>" in shown and "&lt;b>Tails" in shown and "$p\\lt q$" in shown
+
+
 LOW = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
 KEPT = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
 MARKED = [
@@ -153,11 +182,6 @@ MARKED = [
 @pytest.mark.parametrize(("written", "shown"), MARKED)
 def test_signs_that_stand_for_themselves(written, shown):
     assert claims.without_markup(written) == shown
-
-
-def test_pages_substitute_nothing_but_tokens(ran):
-    """MyST would compute {{ 7*7 }}."""
-    assert "substitution" not in (ran / "_config.yml").read_text()
 
 
 def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):
@@ -192,6 +216,17 @@ def test_a_seed_without_a_finite_value_is_shown_and_not_warned_of(ran):
     book = prose.Pages({"part/coin": run}, [])
     for verb in ("ci", "factor"):
         assert "∞" in prose.fill(f"{{{{ {verb}:draws | .3g }}}}", "part/coin", book)
+
+
+def test_pages_substitute_nothing_but_tokens(ran, tmp_path):
+    """MyST would compute {{ 7*7 }}."""
+    import yaml
+
+    config = yaml.safe_load((ran / "_config.yml").read_text())
+    assert "substitution" not in config["parse"]["myst_enable_extensions"]
+    edit(ran / "book" / "index.md", "Heads:", "{{ 7*7 }}")
+    with pytest.raises(BnbookError, match=r"index.md: \{\{ 7\*7 \}\} is not a token"):
+        pages.stage(tmp_path / "pages", "laptop")
 
 
 def test_evidence_of_code_that_reads_otherwise_is_merged_by_its_place(ran):

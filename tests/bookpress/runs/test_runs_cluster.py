@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import psutil
 import pytest
 import tiny_data
 
+import bnbook
 from bnbook import trainings
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
@@ -275,6 +277,20 @@ def test_workers_elsewhere_find_the_data_themselves_and_refuse_others(apart, mon
         else:
             with pytest.raises(BnbookError, match="another edition of the data .*worker tcp://"):
                 train_members([(MNIST, 0)])
+
+
+def test_a_worker_with_other_code_refuses(apart, monkeypatch):
+    both = Path(bnbook.__file__).parents[1]
+    shutil.copytree(both, apart / "theirs", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = apart / "theirs" / "bnbook" / "deep_linear" / "descent.py"
+    text = changed.read_text()
+    changed.write_text(text.replace("value=-1.0", "value=-0.1"))
+    assert changed.read_text() != text
+    with (
+        elsewhere(apart, monkeypatch, PYTHONPATH=str(apart / "theirs")),
+        pytest.raises(BnbookError, match="another edition of the code .*worker tcp://"),
+    ):
+        train_members([(QUICK, 0)])
 
 
 def test_a_gone_callers_worker_stops_at_a_checkpoint_and_a_lost_scheduler_is_one_line(apart, monkeypatch):

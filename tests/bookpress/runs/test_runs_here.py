@@ -117,6 +117,17 @@ def test_time_is_booked_to_the_chapter_that_ran_it(own_store, monkeypatch):
     assert booked["device"] == {"name": "cpu", "threads": 1}
 
 
+def test_a_stored_training_under_another_key_is_not_taken(trained, own_store):
+    other = LinearArm("none", learning_rate=1e-3, **SMALL)
+    right = train_all([ARM], [0], workers=1)[ARM]
+    (path,) = own_store.iterdir()
+    train_all([other], [0], workers=1)
+    (wrong,) = set(own_store.iterdir()) - {path}
+    path.write_bytes(wrong.read_bytes())
+    again = train_all([ARM], [0], workers=1)[ARM]
+    assert len(trained) == 3 and np.array_equal(again["loss"], right["loss"])
+
+
 def test_interrupt_keeps_what_is_done(trained, own_store):
     trained.stop = 1
     with pytest.raises(KeyboardInterrupt):

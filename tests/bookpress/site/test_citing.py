@@ -1,4 +1,4 @@
-"""How the book is cited: of `CITATION.cff` alone, in a sentence and in BibTeX."""
+"""How the book is cited: of `_config.yml` alone, in BibTeX as in CITATION.cff."""
 
 from __future__ import annotations
 
@@ -14,20 +14,17 @@ from bookpress.site import citing, shell
 
 ADDRESS = "https://code.example/a/b"
 AUTHORS = [{"name": "The coin group"}, {"given-names": "Ada", "family-names": "Toss"}]
-TOLD = {"title": "Coins: a & b", "authors": AUTHORS, "version": "1.2"}
-TOLD |= {"date-released": datetime.date(2026, 1, 2)}
+TOLD = {"authors": AUTHORS, "version": "1.2", "date-released": datetime.date(2026, 1, 2), "subtitle": "a & b"}
 
 
 @pytest.fixture
 def said(ran):
-    """What the tiny book's CITATION.cff says, and changes of its `_config.yml`."""
+    """Settings into the tiny book's `_config.yml`."""
 
-    def put(told, **changes):
+    def put(**changes):
         path = ran / "_config.yml"
-        path.write_text(
-            yaml.safe_dump(yaml.safe_load(path.read_text("utf-8")) | {"title": "Coins"} | changes)
-        )
-        (ran / "CITATION.cff").write_text(yaml.safe_dump(told), "utf-8")
+        told = yaml.safe_load(path.read_text("utf-8")) | {"title": "Coins", "citation": TOLD} | changes
+        path.write_text(yaml.safe_dump(told), "utf-8")
 
     return put
 
@@ -37,26 +34,36 @@ def bibtex(*given) -> dict[str, str]:
     return dict(re.findall(r'^  (\w+) = "(.*?)",?$', shown, flags=re.M))
 
 
-def test_bibtex_says_what_the_citation_file_does(said):
-    said(TOLD, repository={"url": ADDRESS})
-    fields = bibtex("Is it fair?", "part/coin", "", "c0ffee" * 7, "2026-11-27")
-    assert fields["author"] == "{The coin group} and Toss, Ada"
-    assert fields["note"] == "2026-01-02" and fields["year"] == "2026" and fields["url"] == ADDRESS
-    assert fields["howpublished"] == r"In: Coins: a \& b, version 1.2, commit c0ffeec0ff"
-    assert yaml.safe_load(shell.configuration())["author"] == "The coin group, Ada Toss"
+def test_bibtex_and_the_citation_file_say_the_same(said):
+    said(repository={"url": ADDRESS})
+    fields, file = (
+        bibtex("Is it fair?", "part/coin", "", "c0ffee" * 7, "2026-11-27"),
+        yaml.safe_load(citing.cff()),
+    )
+    assert fields["author"] == "{The coin group} and Toss, Ada" and file["authors"] == AUTHORS
+    assert fields["note"] == str(file["date-released"]) == "2026-01-02" and fields["year"] == "2026"
+    assert file["version"] == "1.2" and "version 1.2, commit c0ffeec0ff" in fields["howpublished"]
+    assert fields["url"] == file["repository-code"] == ADDRESS
+    assert file["title"] == "Coins: a & b" and fields["howpublished"].startswith(r"In: Coins: a \& b, ")
+
+
+def test_an_address_that_is_not_set_is_left_out(said):
+    said(repository={"url": ""}, html={"baseurl": ""})
+    assert "url" not in bibtex("Is it fair?", "part/coin", "", "", "")
+    assert {"repository-code", "url"}.isdisjoint(yaml.safe_load(citing.cff()))
+    said(repository={"url": ADDRESS}, html={"baseurl": "https://coins.example"})
     page = "https://coins.example/part/coin.html"
     assert bibtex("Is it fair?", "part/coin", page, "", "")["url"] == page
+    assert yaml.safe_load(citing.cff())["url"] == "https://coins.example"
 
 
-def test_what_is_not_said_is_left_out(said):
-    said({}, author="Ann", repository={"url": ""})
-    assert bibtex("Is it fair?", "part/coin", "", "", "") == {
-        "author": "{Ann}",
-        "title": "{Is it fair?}",
-        "howpublished": "In: Coins",
-    }
-    said({"authors": ["Ann"]})
-    with pytest.raises(
-        PressError, match="CITATION.cff: author 'Ann' has no name; expected {name: …} of a group"
-    ):
-        citing.about()
+def test_an_author_without_a_name_is_one_clear_line(said):
+    said(citation={"authors": ["Ann"]})
+    with pytest.raises(PressError, match="author 'Ann' has no name; expected {name: …} of a group"):
+        citing.cff()
+
+
+def test_the_pages_have_the_authors_of_the_citation(said):
+    said()
+    assert yaml.safe_load(shell.configuration())["author"] == "The coin group, Ada Toss"
+    assert "citation" not in yaml.safe_load(shell.configuration())
