@@ -15,6 +15,7 @@ import pytest
 
 from bnbook import curves
 from bnbook.chapters.gradient_explosion import steadiness
+from bnbook.chapters.learning_rate import best_rates
 from bnbook.chapters.length_direction import steps_to
 from bnbook.chapters.vgg import STARTS, at_equal_loss
 from bnbook.deep_linear import LinearArm
@@ -28,7 +29,6 @@ from bookpress.claims import load_instruments
 from bookpress.pipeline import chapters
 
 GUESS = math.log(10)
-best_rates = page_cells.functions("mean-field/learning-rate")["best_rates"]
 
 
 @cache

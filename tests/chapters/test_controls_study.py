@@ -6,12 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import page_cells
 import pytest
 import torch
 from scipy.stats import spearmanr
 
-from bnbook.chapters import stand_ins
+from bnbook.chapters import controls, stand_ins
 from bnbook.chapters.mean_field import largest
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
@@ -23,14 +22,13 @@ ARM = PhaseArm(data="digits-standin", hidden=(12, 10), batch_size=16, steps=5)
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_everything_but_the_readout_is_trained_as_the_page_on_the_last_layer_trains_it(norm):
     arm, dataset = replace(ARM, norm=norm), load(ARM.data)
-    train = page_cells.functions("practice/controls")["without_readout"]
-    loss, right, longer = train(arm, 3, dataset, times=0.5)
+    found = controls.without_readout(arm, 3, dataset, times=0.5)
     rate = 0.5 * 2 * (1 + arm.momentum) / largest(arm, 3, dataset).value
     twin = train_part(replace(arm, learning_rate=rate), 3, dataset, "hidden")
-    np.testing.assert_allclose(loss, twin, rtol=1e-5)
-    assert 0 <= right <= 1 and longer > 0
+    np.testing.assert_allclose(found.loss, twin, rtol=1e-5)
+    assert 0 <= found.right <= 1 and found.longer > 0
     if norm == "batch":
-        assert longer > 1  # their gradient is at right angles to them
+        assert found.longer > 1  # their gradient is at right angles to them
 
 
 def test_the_readout_s_curvature_is_that_of_its_hessian_and_the_mean_feature_s_share_a_quotient_of_it():
@@ -45,7 +43,7 @@ def test_the_readout_s_curvature_is_that_of_its_hessian_and_the_mean_feature_s_s
         return 0.5 * (h @ weight.T + bias - targets).square().sum() / len(h)
 
     hessian = torch.autograd.functional.hessian(loss, torch.zeros(10 * h.shape[1] + 10, dtype=torch.float64))
-    top, share = page_cells.functions("practice/controls")["readout_curvature"](ARM, 5, dataset)
+    top, share = controls.readout_curvature(ARM, 5, dataset)
     assert top == pytest.approx(float(torch.linalg.eigvalsh(hessian)[-1]), rel=1e-9)
     ones = torch.ones(len(h), 1, dtype=torch.float64) / len(h) ** 0.5
     gram = (h @ h.T + 1) / len(h)

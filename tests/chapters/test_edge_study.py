@@ -6,7 +6,6 @@ import copy
 from types import SimpleNamespace
 
 import numpy as np
-import page_cells
 import pytest
 import torch
 
@@ -16,7 +15,6 @@ from bnbook.probes.hessian import largest_curvature
 from bnbook.probes.landscape import along_gradient
 
 torch.set_num_threads(1)
-PAGE = page_cells.functions("santurkar/edge")
 SEEDS, RATES, NORMS = (3, 8), (0.05, 0.2), ("none", "batch")
 
 
@@ -170,10 +168,10 @@ def test_the_effective_smoothness_is_that_of_the_panel():
     for member in range(2):
         panel = [0.2 * length for length in (0.5, 1.0, 2.0, 4.0)]
         seen = along_gradient(one.model(member), squared, one.batch(member), panel)
-        found = PAGE["effective_smoothness"](change, np.full(2, 0.2))[member, 0]
+        found = numbers.effective_smoothness(change, np.full(2, 0.2))[member, 0]
         assert found == pytest.approx(float(seen.effective_smoothness), rel=1e-5)
     near, far = [999.0, 1.0, 1.0, 1.0, 1.0, 999.0], [999.0, 1.0, 1.0, 1.0, 40.0, 999.0]
-    assert PAGE["effective_smoothness"](np.array([[near, far]]), np.array([0.1]))[0] == pytest.approx(
+    assert numbers.effective_smoothness(np.array([[near, far]]), np.array([0.1]))[0] == pytest.approx(
         [20, 100]
     )
 
@@ -181,7 +179,7 @@ def test_the_effective_smoothness_is_that_of_the_panel():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_that_spends_the_gradient_pins_the_smoothness(seed):
     rate = 0.1
-    unit, hinge, (x, y) = PAGE["spent_case"](seed, rate)
+    unit, hinge, (x, y) = numbers.spent_case(seed, rate)
     steepness = x.square().sum().item()
     assert 2 / rate < steepness < 100.001 * 2 / rate
     assert float(largest_curvature(unit, hinge, (x, y))) == pytest.approx(steepness)

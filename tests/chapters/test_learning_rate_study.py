@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import page_cells
 import pytest
 import torch
 
 from bnbook.chapters import gamma_initialisation, learning_rate
-from bnbook.chapters.learning_rate import layer_shares, weights_curvature
+from bnbook.chapters.learning_rate import after_training, layer_shares, weights_curvature
 from bnbook.chapters.mean_field import input_moments, solve_as
 from bnbook.data import load
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.small_networks import PhaseArm, full_batch, train_model
 
-PAGE = page_cells.functions("mean-field/learning-rate")
 ARM = PhaseArm(data="digits-standin", hidden=(8, 6), batch_size=16, steps=3, learning_rate=0.02)
 
 
@@ -65,7 +63,7 @@ def test_shares_of_layers_are_those_of_the_dense_eigenvector(dataset):
 
 
 def test_what_a_training_changed_is_read_off_its_network(dataset):
-    found = PAGE["after_training"](ARM, 3, dataset)
+    found = after_training(ARM, 3, dataset)
     before, (after, loss) = ARM.drawn(3, dataset), train_model(ARM, 3, dataset)
     first, last = (float(one[-1].weight.detach().std()) for one in (before, after))
     assert found["readout"] == pytest.approx(last / first) and found["hidden"] != found["readout"]
@@ -80,8 +78,8 @@ def test_what_a_training_changed_is_read_off_its_network(dataset):
 def test_the_loss_at_the_end_is_that_of_the_last_tenth(dataset, monkeypatch):
     arm = PhaseArm(hidden=(5,), batch_size=16, steps=20, data="digits-standin")
     losses = np.array([100.0] * 18 + [3.0, 1.0])
-    monkeypatch.setitem(PAGE, "train_model", lambda *_: (arm.drawn(0, dataset), losses))
-    assert PAGE["after_training"](arm, 0, dataset)["loss"] == pytest.approx(np.log10(0.02))
+    monkeypatch.setattr(learning_rate, "train_model", lambda *_: (arm.drawn(0, dataset), losses))
+    assert learning_rate.after_training(arm, 0, dataset)["loss"] == pytest.approx(np.log10(0.02))
 
 
 def test_sixty_steps_of_a_loss_are_kept_and_the_best_rate_of_those_that_did_not_explode():
@@ -89,7 +87,7 @@ def test_sixty_steps_of_a_loss_are_kept_and_the_best_rate_of_those_that_did_not_
     assert learning_rate.kept_steps(7).tolist() == list(range(7))
     losses = np.array([[[3.0, 1.0, np.nan], [np.nan] * 3], [[0.5, 1.0, 0.2], [4.0, np.inf, 5.0]]])
     rates = np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]])
-    best, at = PAGE["best_rates"](losses, rates)
+    best, at = learning_rate.best_rates(losses, rates)
     assert best.tolist() == [[1, np.inf], [0.2, 4]]
     assert (at[0, 0], *at[1]) == (-2, -1, -4)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
@@ -22,7 +21,8 @@ from bnbook.chapters.mean_field import (
     see_population,
     solve_for,
 )
-from bnbook.chapters.reach import outcome_model
+from bnbook.chapters.order_parameters import independent_directions
+from bnbook.chapters.reach import outcome_model, outside_the_bounds
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
@@ -106,8 +106,6 @@ def test_the_recursion_of_the_cell_is_the_packages(norm):
 
 
 def test_root_mean_square_and_directions():
-    names = page_cells.functions("mean-field/order-parameters", paper=SimpleNamespace(depth=4), chosen=())
-    independent_directions = names["independent_directions"]
     assert root_mean_square(np.array([[3.0, 4.0], [0.0, -2.0]])) == pytest.approx([12.5**0.5, 2**0.5])
     one = torch.tensor([1.0, -1.0, 1.0, -1.0])
     other = 7 + 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0])
@@ -188,13 +186,7 @@ def test_equations_4_and_6_hold_and_the_second_at_the_optimum_only():
 
 def test_an_eigenvalue_a_hundredth_too_small_or_too_large_breaks_a_bound(monkeypatch):
     """Of one gradient both bounds are its square: whatever is not the eigenvalue itself lies outside."""
-    breaks = page_cells.functions("mean-field/reach")["breaks"]
-
-    def outside(seed, **more):
-        rng = np.random.default_rng(seed)
-        return np.array([breaks(rng, **more) for _ in range(200)])
-
-    assert not outside(2).any() and outside(2, rounding=-0.5).all()
+    assert not outside_the_bounds(2, 200).any() and outside_the_bounds(2, 200, rounding=-0.5).all()
     eigvalsh, rng, single = np.linalg.eigvalsh, np.random.default_rng(3), []
     for _ in range(200):
         m, n = rng.integers(1, 9, size=2)
@@ -203,7 +195,7 @@ def test_an_eigenvalue_a_hundredth_too_small_or_too_large_breaks_a_bound(monkeyp
     assert sum(single) > 10
     for factor in (0.99, 1.01):
         monkeypatch.setattr(np.linalg, "eigvalsh", lambda a, f=factor: f * eigvalsh(a))
-        assert outside(3)[single].all()
+        assert outside_the_bounds(3, 200)[single].all()
 
 
 # ---- Where a network breaks, and which part of it --------------------------------------------------------------------
@@ -264,10 +256,9 @@ def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, module,
 
 
 def test_where_a_training_ended_and_how_far_a_prediction_is_off():
-    page = SimpleNamespace(**page_cells.functions("mean-field/readout"))
-    assert page.breaks(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
-    assert page.breaks(np.array([2.0, 5.0, np.nan])) == 2
-    assert page.breaks(np.array([2.0, 1.9e6, 1.0])) == np.inf
+    assert readout.explosion_step(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
+    assert readout.explosion_step(np.array([2.0, 5.0, np.nan])) == 2
+    assert readout.explosion_step(np.array([2.0, 1.9e6, 1.0])) == np.inf
     losses = np.array([[2.0] * 18 + [10.0, 30.0], [2.0] * 19 + [np.inf], [2.0] * 20])
     assert readout.end(losses) == pytest.approx([1.0, np.inf, 0.0])
     found = readout.beside("x", np.array([[1.0, 3.0], [0.0, 1.0]]), np.array([0.0, 1.0]))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
-import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
@@ -18,7 +15,6 @@ from bnbook.chapters.spectrum import Block, images, residual, train, warm
 from bnbook.data import load
 from bnbook.errors import BnbookError
 
-page = SimpleNamespace(**page_cells.functions("theory/spectrum"))
 PLAN = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
 torch.set_num_threads(1)
 
@@ -134,7 +130,7 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
     """Regress log traces of all eight cells on ±1 codes of norm, mode and depth: twice the coefficients."""
     rng = np.random.default_rng(0)
     plain, with_norm = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 2))
-    found = page.contrasts(with_norm - plain[:, None])
+    found = spectrum.contrasts(with_norm - plain[:, None])
     for seed in range(5):
         cells, design = [], []
         for norm in (-1, 1):
@@ -149,12 +145,12 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
 
 
 def test_logarithms_and_pairs():
-    found = page.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+    found = spectrum.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
     assert found[0, 0] == pytest.approx(1) and found[1, 1] == 0
     assert np.isnan(found[0, 1]) and np.isnan(found[1, 0])
     one, other = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), np.array([[4.0, 5.0, 9.0], [9.0, 5.0, 4.0]])
-    assert page.alike(one, other).tolist() == [1, 0]
-    assert page.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
+    assert spectrum.alike(one, other).tolist() == [1, 0]
+    assert spectrum.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
 
 
 def test_a_seed_repeats_and_losses_of_one_network_agree():

@@ -25,7 +25,7 @@ from page_cells import functions
 from page_cells import run as run_page
 from scipy.stats import spearmanr
 
-from bnbook.chapters import predictiveness, vgg
+from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
 from bnbook.probes.places import PLACES
 
 MEASURES = ("shift", "relative_shift", "cosine")
@@ -173,11 +173,10 @@ def test_numbers_of_covariate_shift(made, shifted):
 
 
 def test_rank_correlation():
-    rank_correlation = functions("santurkar/internal-covariate-shift")["rank_correlation"]
     two, three = np.array([[1.0, 2.0]]), np.array([[1.0, 3.0, 2.0]])
-    assert np.isnan(rank_correlation(two, two)).all()
-    assert rank_correlation(three, 10 * three**3) == pytest.approx(1)
-    assert rank_correlation(three, np.array([[1.0, 2.0, 3.0]])) == pytest.approx(0.5)
+    assert np.isnan(internal_covariate_shift.rank_correlation(two, two)).all()
+    assert internal_covariate_shift.rank_correlation(three, 10 * three**3) == pytest.approx(1)
+    assert internal_covariate_shift.rank_correlation(three, np.array([[1.0, 2.0, 3.0]])) == pytest.approx(0.5)
 
 
 def test_moments_and_other_rates_beside_the_covariate_shift(made, shifted):

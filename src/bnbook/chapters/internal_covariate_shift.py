@@ -16,6 +16,15 @@ from bnbook.plots.axes import power
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
+
+def rank_correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of two curves, (S, P), (S, P) -> (S,); NaN below three steps."""
+    if one.shape[1] < 3:
+        return np.full(len(one), np.nan)
+    ranks = [np.argsort(np.argsort(values, axis=1), axis=1) for values in (one, other)]
+    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*ranks)])
+
+
 NORMS, PAIR = ("none", "batch", "noisy"), ("none", "batch")
 TITLES = {"shift": "ℓ2 difference", "relative_shift": "ℓ2 difference / ‖G‖", "cosine": "cosine of G and G′"}
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
+from torch import Tensor
 
 from bnbook.chapters.mean_field import ARMS, DASHES, LETTERS, letters
 from bnbook.figures import COLORS, LABELS, points_of
@@ -14,6 +16,13 @@ from bnbook.plots.panels import Panel, compare
 from bnbook.results import Results
 
 FORWARD, BACKWARD = ("q", "q_xy", "q_hat", "q_hat_xy"), ("q_tilde", "q_tilde_xy")
+
+
+def independent_directions(x: Tensor) -> float:
+    """(tr C)² / tr C² of the inputs' covariance C: how many equally large directions their differences
+    fill."""
+    covariance = torch.cov(x.double().T, correction=0)
+    return (covariance.trace() ** 2 / covariance.square().sum()).item()
 
 
 def operations(

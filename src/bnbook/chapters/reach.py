@@ -57,6 +57,24 @@ def outcome_model(seed: int, inputs: int = 5, outcomes: int = 4, hidden: int = 3
     }
 
 
+def outside_the_bounds(seed: int, trials: int, rounding: float = 1e-12) -> np.ndarray:
+    """Which of `trials` random matrices of gradients, (trials,), break equation 147, and which end by how
+    much.
+
+    m gradients of n entries with heavy tails and a common part: λ_max of their mean outer product against the
+    mean of all m² inner products and the mean of the m squares.
+    """
+    rng = np.random.default_rng(seed)
+    broken = np.zeros(trials, dtype=bool)
+    for trial in range(trials):
+        m, n = rng.integers(1, 9, size=2)
+        gradients = rng.standard_t(2, size=(m, n)) + rng.normal(size=n) * rng.choice([0.0, 1.0, 10.0])
+        top = np.linalg.eigvalsh(gradients.T @ gradients / m)[-1]
+        lower, upper = np.square(gradients.mean(axis=0)).sum(), np.square(gradients).sum() / m
+        broken[trial] = not lower <= top * (1 + rounding) <= upper * (1 + 2 * rounding)
+    return broken
+
+
 # ---- Figures ----------------------------------------------------------------------------------------------
 
 SIZES = ("few", "many")

@@ -18,6 +18,9 @@ from bnbook.results import Results
 from bnbook.runs import train_members
 from bnbook.small_networks import PhaseArm, bisect, full_batch, works
 
+#: A loss so many times the first has exploded, as in `bnbook.small_networks.descent`.
+EXPLOSION = 1e6
+
 
 class Trainings:
     """Trainings of all seeds side by side; `runs` keeps each that was made: (settings, seed) -> its arrays."""
@@ -68,6 +71,13 @@ def beside(name: str, found: np.ndarray, predicted: np.ndarray) -> dict[str, lis
         f"distance.{name}": np.abs(found - predicted).mean(axis=1),
         f"slope.{name}": [np.polyfit(x, y, 1)[0] for x, y in zip(predicted, found)],
     }
+
+
+def explosion_step(loss: np.ndarray) -> float:
+    """First step whose loss (T,) is no number or `EXPLOSION` times the first; inf if there is none."""
+    with np.errstate(invalid="ignore"):
+        broken = ~(loss <= EXPLOSION * loss[0])
+    return float(broken.argmax()) if broken.any() else np.inf
 
 
 def end(loss: np.ndarray) -> np.ndarray:

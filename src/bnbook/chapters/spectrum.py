@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -201,6 +202,31 @@ def measure(plan: Plan, seed: int) -> dict[str, np.ndarray]:
                             if (when, matrix) == ("end", "hessian") and arm in ("none", "batch"):
                                 keep(f"halves.{arm}", in_halves(plan, model, batch, basis, seed))
     return {name: np.stack(values) for name, values in found.items()}
+
+
+def log_ratio(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """log10(values / others), NaN where one of them is not positive: such a trace has no factor."""
+    good = (values > 0) & (others > 0)
+    return np.where(good, np.log10(np.where(good, values, 1) / np.where(good, others, 1)), np.nan)
+
+
+def contrasts(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of logarithms y (S, modes, depths) of a trace with over one without batch norm, two by two: |Σ y| / 4, the
+    effect of batch norm, and |y_11 - y_10 - y_01 + y_00| / 4, how far mode and depth together turn it; (S,) each.
+
+    The contrasts of a factorial design with three factors of two levels (norm, mode, depth), where the mode makes no
+    difference without batch norm.
+    """
+    effect = np.abs(logs.sum(axis=(1, 2))) / 4
+    turned = np.abs(logs[:, 1, 1] - logs[:, 1, 0] - logs[:, 0, 1] + logs[:, 0, 0]) / 4
+    return effect, turned
+
+
+def alike(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Share of the pairs of cells that two quantities (S, K) put in the same order, (S,)."""
+    pairs = list(combinations(range(one.shape[1]), 2))
+    same = [(one[:, a] < one[:, b]) == (other[:, a] < other[:, b]) for a, b in pairs]
+    return np.mean(same, axis=0)
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------
