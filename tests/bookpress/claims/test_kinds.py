@@ -117,7 +117,7 @@ def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, 
     entries = {"a": {"values": [1.0] * 5, "unit": "", "seeds": [*range(5)]}}
     chapter = SimpleNamespace(name="part/chapter", exact=False)
     results = Results({"default_parameters": True}, entries)
-    run = SimpleNamespace(profile=profile, chapter=chapter, results=results, judged={})
+    run = SimpleNamespace(profile=profile, chapter=chapter, results=results, known={})
     problems = list(gate.within_reach(run))
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
