@@ -185,11 +185,15 @@ def move(source: Evidence, target: Evidence) -> None:
     """Take over the three parts, those that are still there; the results file, which carries the hashes of the
     others, goes last."""
     target.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+    old = target.figures_folder.with_suffix(".old")  # a folder is not replaced by another in one stroke
     if source.figures_folder.exists():
-        shutil.rmtree(target.figures_folder, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if target.figures_folder.exists():
+            os.replace(target.figures_folder, old)
     for part in ("figures_folder", "notebook_path", "results_path"):
         if getattr(source, part).exists():
             os.replace(getattr(source, part), getattr(target, part))
+    shutil.rmtree(old, ignore_errors=True)
 
 
 # ---- The one way from recorded values to the verdicts that readers see: claims judged by a run ---------------------
