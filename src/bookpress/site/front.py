@@ -39,7 +39,8 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     lines = {
-        "Full size": f"whole width and whole length together: {full or 'none'} of {len(made)} chapters",
+        "Full size": f"{full or 'None'} of {len(made)} chapters ran in the profile *paper*, at the width and the length "
+        "of its source together",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {seeds[len(seeds) // 2]}" if seeds else "none",
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
