@@ -49,11 +49,19 @@ def is_narrow() -> bool:
 
 
 def settle(fig: plt.Figure) -> None:
-    """Put the panels where they will stand: what is asked of places holds from here on."""
+    """Put the panels where they will stand: what is asked of places holds until something is `moved`."""
+    if getattr(fig, "bnbook_settled", False):
+        return
     if engine := fig.get_layout_engine():
         engine.execute(fig)  # a third of what drawing takes
     else:
         fig.draw_without_rendering()
+    fig.bnbook_settled = True
+
+
+def moved(fig: plt.Figure) -> None:
+    """Something changed that takes another room: the panels stand elsewhere when they are asked again."""
+    fig.bnbook_settled = False
 
 
 # ---- Panels ----------------------------------------------------------------------------------------------------------
@@ -189,6 +197,7 @@ def _legend_above(fig: plt.Figure) -> None:
     legends = [*fig.legends, *(own if len(own) == 1 else [])]
     for legend in set(own) - set(legends):
         legend.set_in_layout(True)
+        moved(fig)
     if not legends:
         return
     known, title = {}, None
@@ -200,6 +209,7 @@ def _legend_above(fig: plt.Figure) -> None:
         drawn = dict(zip(*reversed(ax.get_legend_handles_labels())))
         known |= {words: line for words, line in drawn.items() if words in known}
     fig.set_figheight(fig.get_figheight() + LINE * (len(known) + bool(title)))
+    moved(fig)
     style = dict(title=title, loc="outside upper center", fontsize=size)
     fig.legend(list(known.values()), list(known), **style)
 
@@ -208,6 +218,7 @@ def _break_rows(ax: plt.Axes, room: float) -> None:
     """Names of rows, no longer than room pixels, in as many lines as it takes."""
     names = ax.get_yticklabels()  # asked again they would be as they were
     if any(name.get_window_extent().width > room for name in names):
+        moved(ax.figure)
         for name in names:
             _broken(name, room, "width")
         written = [name.get_text() for name in names]
@@ -220,6 +231,7 @@ def _heighten(fig: plt.Figure) -> None:
         if (more := sum(map(_short_of, fig.axes))) < 0.01:
             return
         fig.set_figheight(fig.get_figheight() + more)
+        moved(fig)
         settle(fig)
 
 
@@ -269,8 +281,10 @@ def _broken(text: Text, room: float, side: str) -> None:
         if getattr(text.get_window_extent(), side) <= room:
             return
         text.set_text("\n".join(_even(words, lines)))
+        moved(text.figure)
     if words and (longest := getattr(text.get_window_extent(), side)) > room:
         text.set_fontsize(max(0.8, room / longest) * text.get_fontsize())
+        moved(text.figure)
 
 
 def _even(words: list[str], lines: int) -> list[str]:

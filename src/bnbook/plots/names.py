@@ -22,7 +22,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from bnbook.plots.layout import letters, settle
+from bnbook.plots.layout import letters, moved, settle
 from bookpress.pipeline.inks import PALETTE
 
 # ---- Where a figure's axes are drawn on, in pixels, and whether a box is free -------------------------------------
@@ -219,6 +219,7 @@ def _into_legend(ax: plt.Axes, named: Mapping[str, Line2D]) -> None:
         handles, names = old.legend_handles + handles, [text.get_text() for text in old.get_texts()] + names
         style = dict(fontsize=old.get_texts()[0].get_fontsize(), title=old.get_title().get_text() or None)
     ax.legend(handles, names, **style)
+    moved(ax.figure)
 
 
 # ---- Names in place of legends ------------------------------------------------------------------------------------
@@ -250,6 +251,8 @@ def _name_entries(fig: plt.Figure) -> None:
 
 
 def _show(legend: Legend, shown: bool) -> None:
+    if (legend.get_visible() and legend.get_in_layout()) != shown:
+        moved(legend.figure)
     legend.set_visible(shown)
     legend.set_in_layout(shown)
 
