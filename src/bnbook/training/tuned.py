@@ -22,7 +22,12 @@ from bnbook.training.resumable import Arrays, Resumable, arrays_of_one
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
 #: Layers of this kind of training alone, beside the normalizers that have a name.
-FACTORIES = {"rms": RmsNorm, "standardized": Affine, "standardized_centred": partial(Affine, centred=True)}
+FACTORIES = {
+    "rms": RmsNorm,
+    "standardized": Affine,
+    "standardized_centred": partial(Affine, centred=True),
+    "centred": partial(Affine, centred=True),  # the weights as they are
+}
 STANDARDIZED = ("standardized", "standardized_centred")
 
 
