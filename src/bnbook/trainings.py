@@ -24,7 +24,7 @@ LOADS = "bnbook.data:load"
 ALIASES = {
     "25e88030f91d9163": "1c93dfc4e975bcc1283a83aea9247597767d34789d11c05417cc3a5a70ae35f2",
     "7105aabd8baf136a": "a45fbf742a5bb5f11cd3fd387bddef15d234d459f56a83145ffd348785c2c97b",
-    "1d9b2122946e78a8": "dd6a925d202f588ca4ce6005fbca45ccb91232a374999f49afbbcac20e212a76",
+    "9870af449fe8a6dc": "dd6a925d202f588ca4ce6005fbca45ccb91232a374999f49afbbcac20e212a76",
 }
 #: What an arm is called in the store.
 LABELS = {
