@@ -266,9 +266,9 @@ def how_sure(rows: Iterable[Row]) -> str:
     many are judged by more seeds than the run's."""
     found = list(rows)
     if pooled := sum(row["pooled"] for row in found):
-        some = "All count" if pooled == len(found) > 1 else f"{pooled} count" if pooled > 1 else "One counts"
+        some = "All are" if pooled == len(found) > 1 else f"{pooled} are" if pooled > 1 else "One is"
         fixed = how_sure(row | {"pooled": False} for row in found)
-        return f"{fixed}. {some} the seeds of earlier runs, too"
+        return f"{fixed}. {some} judged with the seeds of earlier runs as well"
     reasons = Counter(row["exploratory"] for row in found if row["exploratory"])
     count, late = len(found), reasons.total()
     if not late:

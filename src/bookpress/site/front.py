@@ -39,15 +39,20 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     lines = {
-        "Full size": f"{full or 'None'} of {len(made)} chapters ran in the profile *paper*, at the width and the length "
-        "of its source together",
+        "Full size": f"{full or 'None'} of {len(made)} chapters ran at both the full width and the full number of steps "
+        "of the paper that it tests",
         "Data": ", ".join(data) or "none but formulas",
-        "Seeds": f"{seeds[0]} to {seeds[-1]}, median {seeds[len(seeds) // 2]}" if seeds else "none",
-        "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
-        + f"; {young} exploratory" * bool(young)
-        + f". Of {len(again)} asked again at other sizes {sum(again)} are exploratory" * bool(again)
-        + f". {changed} changed on the way, judged by fresh seeds" * bool(changed),
-        "Not settled": f"{undecided} open, {untried} not tested at this scale",
+        "Seeds": f"A claim is judged by {seeds[0]} to {seeds[-1]} seeds or random trials, half of the claims by "
+        f"{seeds[len(seeds) // 2]} or fewer"
+        if seeds
+        else "none",
+        "Tests": f"{len(rows) - young} of {len(rows)} claims have a test that was fixed before its data"
+        + f"; the other {young} are exploratory" * bool(young)
+        + f". {len(again)} further claims ask the same at other sizes; {sum(again)} of these are exploratory"
+        * bool(again)
+        + f". The test or the plan of {changed} of all claims was changed later, and fresh seeds judge these"
+        * bool(changed),
+        "Not settled": f"{undecided} of the {len(rows)} claims are open, {untried} are not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 

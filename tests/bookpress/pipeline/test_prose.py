@@ -236,8 +236,12 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         "The 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
     )
     assert sure() == "No test"
-    assert sure(pooled, late).endswith("(test after its data). One counts the seeds of earlier runs, too")
-    assert sure(pooled, pooled).endswith("before its run. All count the seeds of earlier runs, too")
+    assert sure(pooled, late).endswith(
+        "(test after its data). One is judged with the seeds of earlier runs as well"
+    )
+    assert sure(pooled, pooled).endswith(
+        "before its run. All are judged with the seeds of earlier runs as well"
+    )
 
 
 # ---- `{measured}` tables ----
