@@ -44,6 +44,13 @@ def look(verdict: str) -> tuple[str, str, str]:
     return LOOKS.get(verdict, ("open", "?", verdict))
 
 
+def behind(verdict: str) -> tuple[str, str]:
+    """Look and glyph behind a sentence that states a verdict: that its test is decided, whichever way, for the sentence
+    says which; of an open one and of one that holds in part their own."""
+    kind, glyph, _ = look(verdict)
+    return ("own", "✓") if kind in ("true", "false", "own", "mended") else (kind, glyph)
+
+
 def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows by their verdicts, as LOOKS has them."""
     place = {verdict: number for number, verdict in enumerate(LOOKS)}

@@ -20,7 +20,7 @@ from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
-from bookpress.site.rendering import Markup, in_order, look, macro, source_keys, source_name
+from bookpress.site.rendering import Markup, behind, in_order, look, macro, source_keys, source_name
 
 Row = dict[str, Any]
 
@@ -46,7 +46,7 @@ def marked(rows: Mapping[str, Row], root: str) -> Callable[[prose.Mark], str]:
     """How pages mark a sentence that states a verdict: the small chip of its claim, and beside it what was found where
     that is something else."""
     shown = macro("claim.html.j2", "mark")
-    return lambda mark: shown(mark, look(prose.STATED[mark.stated]), rows.get(mark.claim), root)
+    return lambda mark: shown(mark, behind(prose.STATED[mark.stated]), rows.get(mark.claim), root)
 
 
 # ---- A forest plot of one test as inline SVG: where it holds, its interval, a dot for each seed --------------------
