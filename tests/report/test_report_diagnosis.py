@@ -97,6 +97,65 @@ def test_a_healthy_deep_network_is_told_that_one_batch_scatters():
     assert "to its sampling error" in modes and "scatter as much" in modes
 
 
+def test_the_factor_of_the_variances_is_said_where_it_makes_the_gap():
+    """As twenty layers with batches of 16 have it (pytorch/pytorch#100048); averages of the same batch, and of others."""
+    model, (x, y) = healthy(20, count=16, batches=0, affine=False)
+    for _ in range(400):
+        model(x)
+    modes = about(said(model, (x, y)))["modes"].says
+    assert "times (n - 1)/n" in modes and "it is this factor" in modes
+    assert "factor" not in about(said(*healthy(20, count=16, affine=False)))["modes"].says
+
+
+class Pair(nn.Module):
+    """The same layers for two views, as in siamese networks; one batch norm for both, or one for each."""
+
+    def __init__(self, norms):
+        super().__init__()
+        self.a, self.norms, self.f = (
+            nn.Linear(6, 8),
+            nn.ModuleList(nn.BatchNorm1d(8) for _ in range(norms)),
+            nn.Linear(16, K),
+        )
+
+    def forward(self, x):
+        views = x, 3 * x.abs() + 4
+        one, other = self.norms[0], self.norms[-1]
+        return self.f(torch.cat([one(self.a(views[0])), other(self.a(views[1]))], 1))
+
+
+def test_a_layer_that_runs_twice_is_told_what_closes_its_gap():
+    for norms in (1, 2):
+        torch.manual_seed(0)
+        model, (x, y) = Pair(norms).double(), batch()
+        for _ in range(200):
+            model(x)
+        modes = about(said(model, (x, y))).get("modes")
+        assert (modes is not None) is (norms == 1)
+        assert not modes or "the 2 calls in one pass of norms.0 has averages of its own" in modes.says
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_instance_norm_that_keeps_averages_infers_with_them(tracked):
+    torch.manual_seed(0)
+    norm = nn.InstanceNorm2d(8, affine=True, track_running_stats=tracked)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, K)
+    ).double()
+    scale = torch.linspace(0.2, 3, B).double().view(B, 1, 1, 1)  # images of many contrasts
+    x, y = scale * torch.randn(B, 3, 8, 8, dtype=torch.float64) + scale, torch.arange(B) % K
+    for _ in range(200):
+        model(x)
+    found = about(said(model, (x, y)))
+    assert ("modes" in found) is tracked and not {"values", "averages", "constant", "frozen"} & set(found)
+    if tracked:
+        with torch.no_grad():
+            one, other = (model.train(mode)(x) for mode in (True, False))
+        assert found["modes"].value == pytest.approx(float((one - other).norm() / one.norm()))
+        says = found["modes"].says
+        assert "with each example's statistics" in says and "as with track_running_stats=False" in says
+
+
 def test_averages_that_saw_one_pass_over_the_data_hold_nothing_of_their_start():
     """As torch.optim.swa_utils.update_bn leaves them: ten batches, each with the same weight, momentum 0.1 after that."""
     model, data = healthy(1, batches=0)
@@ -538,6 +597,23 @@ def kept_still():
     return changed(network(), lambda m: setattr(m[1], "momentum", 0.0))
 
 
+def trained(model=None):
+    """γ and β that are no longer those that layers are made with."""
+    scale = torch.linspace(0.5, 1.5, 8)
+    return changed(model or network(), lambda m: (m[1].weight.copy_(scale), m[1].bias.copy_(scale - 1)))
+
+
+def frozen(model):
+    model[1].requires_grad_(False)
+    return model
+
+
+def other():
+    """As in fine-tuning on another set."""
+    x, y = batch()
+    return 1.5 * x + 1, y
+
+
 def without(norm):
     """No normalizer in its place."""
     return nn.Identity()
@@ -605,12 +681,18 @@ PAIRS = {
         [lambda: said(network())],
     ),
     "frozen in name only": (
-        "frozen", 1, ("1",), "and moves the averages", lambda: said(changed(network(), lambda m: m[1].requires_grad_(False))),
-        [lambda: said(network()), lambda: said(changed(network(), lambda m: m[1].requires_grad_(False).eval()))],
+        "frozen", 1, ("1",), "and moves the averages: with .eval() on it alone", lambda: said(frozen(trained()), other()),
+        # at rest; as made, with no training to keep; not frozen; and without γ and β
+        [
+            lambda: said(changed(frozen(trained()), lambda m: m[1].eval()), other()),
+            lambda: said(frozen(network()), other()),
+            lambda: said(trained(), other()),
+            lambda: said(network(affine=False), other()),
+        ],
     ),
     "frozen, with averages that stay": (
-        "frozen", 1, ("1",), "normalizes there: call", lambda: said(changed(kept_still(), lambda m: m[1].requires_grad_(False))),
-        [lambda: said(kept_still())],
+        "frozen", 1, ("1",), "normalizes there: with .eval()", lambda: said(frozen(trained(kept_still())), other()),
+        [lambda: said(trained(kept_still()), other())],
     ),
     "companions": (
         "companions", None, ("1",), "in inference, too", lambda: said(network(track_running_stats=False).eval()),

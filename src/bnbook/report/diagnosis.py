@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from bnbook.report.subject import Prepare, Subject, part, some
 RULES = {
     "modes": (
         0.1, "batch-norm/transform",  # ‖f_batch − f_averages‖ / ‖f_batch‖
-        "with the batch's statistics and with running averages the output differs by {value:.0%} on this batch; {why}",
+        "with {own} statistics and with running averages the output differs by {value:.0%} on this batch; {why}",
     ),
     "fast path": (
         0.01, "batch-norm/transform",  # the same of inference with and without gradients
@@ -70,8 +71,8 @@ RULES = {
     ),
     "frozen": (
         1, "batch-norm/transform",  # layers with frozen γ and β that normalize by the batch
-        "γ and β of {places} are frozen, and still in training mode the batch is what normalizes there{moves}: call .eval() on "
-        "such layers after each train()",
+        "γ and β of {places} are frozen as they were trained, and still in training mode the batch is what normalizes "
+        "there{moves}: with .eval() on {these} alone the output differs by {gap:.0%}",
     ),
     "epsilon": (
         0.1, "batch-norm/transform",  # ε over the variance of a unit
@@ -110,6 +111,7 @@ RULES = {
     ),
 }  # fmt: skip
 BLIND, FEW_LAYERS = 1e-2, 4
+FROZEN = 0.01  # of the output, what .eval() on frozen layers moves at least
 IDLE = 1e-10  # of the loss, in 64 bits: what a bias that does nothing moves by rounding
 APART = 3.0  # sampling errors beyond which averages are not those of a batch
 
@@ -137,12 +139,13 @@ Two = tuple[Tensor, Tensor]  # mean and variance of each unit, (units,) each; th
 
 @dataclass(frozen=True)
 class Met:
-    """What a layer receives of a batch."""
+    """What a layer receives of a batch; of several runs in one pass the means over these."""
 
     batch: Two
     halves: tuple[Two, ...]  # of the two halves of the batch; () where a half has but one value
-    values: int  # n, of a unit
+    values: int  # n, of a unit, and of an example where each is normalized by itself
     whole: bool  # whether all examples come at once
+    runs: tuple[Two, ...] = ()  # of each run
 
 
 @dataclass(frozen=True)
@@ -161,9 +164,9 @@ class Kept:
         return all(bool(torch.isfinite(each).all()) for each in self.kept) and bool((self.kept[1] >= 0).all())
 
     @property
-    def whole(self) -> Two:
-        """Of the batch, variance with 1/(n - 1)."""
-        return self.met.batch[0], _unbiased(self.met.batch[1], self.met.values)
+    def biased(self) -> Two:
+        """As they are, the variance with 1/n for 1/(n - 1)."""
+        return self.kept[0], self.kept[1] * (1 - 1 / max(2, self.met.values))
 
     def errors(self) -> float:
         """Root mean square distance of the averages from the batch's moments, in sampling errors of these.
@@ -200,6 +203,11 @@ def _moments(units: Tensor) -> Two:
     return units.mean(1), units.var(1, correction=0)
 
 
+def _mean(every: Iterable[Two]) -> Two:
+    means, variances = zip(*every, strict=True)
+    return torch.stack(means).mean(0), torch.stack(variances).mean(0)
+
+
 def _unbiased(variance: Tensor, values: int) -> Tensor:
     return variance * values / max(1, values - 1)
 
@@ -222,7 +230,8 @@ class Seen:
     optimizer: torch.optim.Optimizer | None = None
     others: Sequence[Tensor] = ()  # inputs of further batches
     rest: Prepare = nn.Module.eval  # the mode of all other layers
-    layers: tuple[str, ...] = ()  # that meet in training mode
+    layers: tuple[str, ...] = ()  # that take statistics of the batch in training mode, or of each example
+    each: tuple[str, ...] = ()  # of these, those of each example, which keep averages that the pass moves
     moments: dict[str, Kept] = field(default_factory=dict)
     met: dict[str, Met] = field(default_factory=dict)
     batch: Tensor | None = None  # outputs
@@ -233,7 +242,17 @@ class Seen:
         self.axes = {each.name: each.axis for each in self.anatomy.normalizers}
         with suppress(Exception), self.subject.twin() as twin:
             twin.network.training or twin.network.train()
-            self.layers = tuple(n for n in self.anatomy.meeting if part(twin.network, n).training)
+            at_work = lambda n: part(twin.network, n).training
+            self.layers = tuple(filter(at_work, self.anatomy.meeting))
+            self.each = tuple(
+                n for n in self.axes if n not in self.layers and at_work(n) and kept_by(part(twin.network, n))
+            )
+        if self.each:
+            self.layers += self.each
+            self.met, _ = self._meet()
+            moved = {n for n, (_, _, newest) in self.averaging().items() if newest > 0}
+            self.each = tuple(n for n in self.each if n in moved)
+            self.layers = tuple(n for n in self.layers if n in self.anatomy.meeting or n in self.each)
         if not self.layers:
             return
         self.met, self.batch = self._meet()
@@ -243,26 +262,42 @@ class Seen:
         for name, (names, power, newest) in self.averaging().items():
             own = kept_by(part(self.subject.network, name))
             mean, variance = (own[n].double().flatten() for n in names)
-            many = tuple(torch.stack([each[name].batch[k] for each in batches]).mean(0) for k in (0, 1))
+            many = _mean(each[name].batch for each in batches)
             kept = mean, variance ** (1 / power)
             self.moments[name] = Kept(self.met[name], kept, newest, names, power, many)
 
     def _meet(self, inputs: Tensor | None = None) -> tuple[dict[str, Met], Tensor | None]:
-        """What each layer receives first, and the outputs."""
-        found: dict[str, Met] = {}
+        """What each layer receives, and the outputs."""
+        found: dict[str, list[Met]] = {}
         size = len(self.subject.batch[0] if inputs is None else inputs)
 
         def keep(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
             x = first_tensor(got, more)
-            if x is None or not x.is_floating_point() or x.dim() < 2 or name in found:
+            if x is None or not x.is_floating_point() or x.dim() < 2:
                 return
-            units, half = units_along(self.axes[name], x), len(x) // 2
-            parts = [units_along(self.axes[name], each) for each in (x[:half], x[half:])] if half else []
-            halves = tuple(map(_moments, parts)) if parts and parts[0].shape[1] > 1 else ()
-            found[name] = Met(_moments(units), halves, units.shape[1], size in (len(x), x.shape[1]))
+            half = len(x) // 2
+            parts = [self._taken(name, each) for each in (x[:half], x[half:])] if half else []
+            halves = tuple(moments for moments, _ in parts) if parts and parts[0][1] > 1 else ()
+            moments, values = self._taken(name, x)
+            found.setdefault(name, []).append(Met(moments, halves, values, size in (len(x), x.shape[1])))
 
         names = [name for name in self.layers if name in self.axes]
-        return found, self.run(self.by_batch, inputs=inputs, before=keep, names=names)
+        outputs = self.run(self.by_batch, inputs=inputs, before=keep, names=names)
+        return {name: _together(every) for name, every in found.items()}, outputs
+
+    def _taken(self, name: str, x: Tensor) -> tuple[Two, int]:
+        """Mean and variance of what a layer receives, and of how many values each is."""
+        units = units_along(self.axes[name], x)
+        if name not in self.each:
+            return _moments(units), units.shape[1]
+        own = units.unflatten(1, (len(x), -1))  # a variance of each example, of which the averages are means
+        return (units.mean(1), own.var(2, correction=0).mean(1)), own.shape[2]
+
+    @cached_property
+    def exact(self) -> tuple[Subject, float]:
+        """The network in 64 bits, and L(θ) there."""
+        double = self.subject.but(double=True)
+        return double, double.loss_at()
 
     def by_batch(self, network: nn.Module) -> None:
         self.rest(network)
@@ -281,11 +316,10 @@ class Seen:
             x = first_tensor(got, more)
             if x is None or name in start:
                 return
-            values = units_along(self.axes[name], x)
-            mean, variance = _moments(values)
-            whole = _unbiased(variance, values.shape[1])
+            (mean, variance), values = self._taken(name, x)
+            whole = _unbiased(variance, values)
             toward[name] = [(0, 1.0, mean), (1, 1.0, whole), (1, 1.0, variance), (1, 0.5, variance.sqrt())]
-            own = {key: kept for key, kept in kept_by(module).items() if kept.numel() == len(values)}
+            own = {key: kept for key, kept in kept_by(module).items() if kept.numel() == len(mean)}
             for kept in own.values():
                 kept.detach().copy_((1 + 2 * (mean.abs() + whole)).view_as(kept))
             start[name] = {key: kept.detach().double().flatten().clone() for key, kept in own.items()}
@@ -335,17 +369,24 @@ class Seen:
             return math.nan
         return float((one - other).norm() / one.norm().clamp_min(1e-300))
 
-    def off(self, change: Callable[[str, Kept], Two]) -> float:
-        """How far inference by other averages is from the outputs with the batch's statistics."""
+    def off(self, change: Callable[[str, Kept], Two], by_call: bool = False) -> float:
+        """How far inference by other averages is from the outputs with the batch's statistics; by_call: each run of a layer by
+        those of its own run."""
+        runs = {name: iter(kept.met.runs) for name, kept in self.moments.items()}
+
+        def give(name: str, module: nn.Module, averages: Two) -> None:
+            own, kept, (mean, variance) = kept_by(module), self.moments[name], averages
+            for key, value in zip(kept.names, (mean, variance**kept.power), strict=True):
+                own[key].data.copy_(value.view_as(own[key]))
 
         def prepare(network: nn.Module) -> None:
             network.eval()
             for name, kept in self.moments.items():
-                own, (mean, variance) = kept_by(part(network, name)), change(name, kept)
-                for key, value in zip(kept.names, (mean, variance**kept.power), strict=True):
-                    own[key].data.copy_(value.view_as(own[key]))
+                give(name, part(network, name), change(name, kept))
 
-        return self.away(self.run(prepare, grad=False))
+        in_turn = lambda name, module, *_: give(name, module, next(runs[name]))
+        calls = {"before": in_turn, "names": list(runs)} if by_call else {}
+        return self.away(self.run(prepare, grad=False, **calls))
 
     def by_order(self) -> float:
         """How far the outputs move where the batch comes in another order, and so with other companions."""
@@ -382,15 +423,17 @@ def _averages(seen: Seen) -> Told:
         below = all(bool(torch.isfinite(each).all()) for name in lost for each in seen.moments[name].kept)
         overflown = "are not finite numbers: a batch has overflowed once, and averaging does not forget it"
         yield "not finite", len(lost), lost, {"are": "hold a variance below zero" if below else overflown}
-    shares, weights, later = seen.shares, {}, seen.averaging(once_more=True)
+    shares, weights, later = seen.shares, {}, {}
     for name, kept in seen.moments.items():
         if name in lost:
             continue
+        made = bool((kept.kept[0] == 0).all() and (kept.kept[1] == 1).all())
+        share = 1.0 if made else kept.start()
+        if max(share / RULES["averages"][0], kept.newest / RULES["momentum"][0]) >= 1 and not later:
+            later = seen.averaging(once_more=True)
         steady = (
             name in later and later[name][2] >= 0.99 * kept.newest
         )  # that of a plain mean becomes smaller
-        made = bool((kept.kept[0] == 0).all() and (kept.kept[1] == 1).all())
-        share = 1.0 if made else kept.start()
         counted = getattr(part(seen.subject.network, name), "num_batches_tracked", None)
         once = (1 - kept.newest) ** int(counted) if counted is not None and steady else math.nan
         # the start is said to be in them only where the count of batches and the averages themselves say so
@@ -398,7 +441,8 @@ def _averages(seen: Seen) -> Told:
             shares[name] = share if made else once
         if steady and kept.newest >= RULES["momentum"][0]:
             weights[name] = kept.newest
-    others = averages(seen.subject, [name for name in seen.layers if name not in seen.moments])
+    rest = [name for name in seen.layers if name not in seen.moments]
+    others = averages(seen.subject, rest) if rest else {}
     shares |= {name: 1.0 for name, kept in others.items() if as_made(kept)}  # in buffers of other names
     if shares:
         most = max(shares, key=shares.__getitem__)
@@ -421,7 +465,8 @@ def _modes(seen: Seen) -> Told:
     if away >= RULES["modes"][0] and all(kept.usable for kept in seen.moments.values()):
         why = _why(seen, away)
         if not (path and why == UNKNOWN):
-            yield "modes", away, seen.layers, {"why": why}
+            own = ["the batch's"] * (len(seen.each) < len(seen.layers)) + ["each example's"] * bool(seen.each)
+            yield "modes", away, seen.layers, {"why": why, "own": " or ".join(own)}
     if path:
         places = differing(seen.subject, (nn.Module.eval, True), (nn.Module.eval, False))
         yield "fast path", path, places, {"why": _off(seen, path, plain, some(places))}
@@ -459,15 +504,15 @@ def _why(seen: Seen, away: float) -> str:
     if not seen.moments:
         return f"why cannot be told here: no mean and variance are found that {some(seen.layers)} keeps"
     if not anew <= away / 4:
-        return UNKNOWN
+        return _beyond(seen, away, anew) or UNKNOWN
     without = seen.off(lambda n, kept: kept.without(seen.shares.get(n, 0.0))) if seen.shares else away
     if without <= away / 2:
         return f"with what they were made with taken out of the averages it differs by {without:.0%}"
-    whole = seen.off(lambda _, kept: kept.whole)
-    if whole >= away / 2:
+    left = seen.off(lambda _, kept: kept.biased)
+    if left <= away / 4:
         return (
-            f"{made} this batch, their variances with 1/(n - 1) as they are kept, differ by {whole:.0%}, with "
-            "1/n by nothing: it is the factor n/(n - 1), layer upon layer"
+            f"with the variances of the averages times (n - 1)/n, as a batch takes its own, it differs by {left:.0%}: it is "
+            "this factor, layer upon layer"
         )
     if dropped := _dropped(seen, away):
         return dropped
@@ -494,6 +539,38 @@ def _why(seen: Seen, away: float) -> str:
     )
 
 
+def _beyond(seen: Seen, away: float, anew: float) -> str:
+    """What closes a gap that averages made anew leave: averages of each call, or no averages."""
+    several = [name for name, kept in seen.moments.items() if len(kept.met.runs) > 1]
+    alone = seen.off(lambda _, kept: kept.met.batch, by_call=True) if several else math.nan
+    if alone <= away / 4:
+        return (
+            f"averages made anew from this batch differ by {anew:.0%}, and by {alone:.0%} where each of the "
+            f"{max(len(seen.moments[n].met.runs) for n in several)} calls in one pass of {some(several)} has averages of its own: "
+            "give each call a layer of its own"
+        )
+
+    def by_example(network: nn.Module) -> None:
+        network.eval()
+        for name in seen.each:
+            put(part(network, name), True)
+
+    left = seen.away(seen.run(by_example, grad=False)) if seen.each else math.nan
+    if left <= away / 4:
+        return (
+            f"averages made anew from this batch differ by {anew:.0%}, and by {left:.0%} where {some(seen.each)} takes each "
+            "example's own statistics in inference, too, as with track_running_stats=False"
+        )
+    return ""
+
+
+def _together(runs: Sequence[Met]) -> Met:
+    halves = [each.halves for each in runs]
+    both = tuple(map(_mean, zip(*halves, strict=True))) if all(halves) else ()
+    every = tuple(each.batch for each in runs)
+    return Met(_mean(every), both, min(each.values for each in runs), all(each.whole for each in runs), every)
+
+
 def _dropped(seen: Seen, away: float) -> str:
     """Whether averages made anew from this batch with all in training mode leave the gap: something, such as dropout, is at
     rest in inference."""
@@ -516,7 +593,8 @@ def _dropped(seen: Seen, away: float) -> str:
 
 
 def _values(seen: Seen) -> Told:
-    counts = {n: met.values * seen.anatomy.pools.get(n, 1.0) for n, met in seen.met.items()}
+    pools = {n: seen.anatomy.pools.get(n, 1.0) for n in seen.met if n not in seen.each}
+    counts = {n: seen.met[n].values * pool for n, pool in pools.items()}
     few = min(counts, key=counts.__getitem__, default=None)
     if few is None or counts[few] >= RULES["values"][0] or seen.batch is None:
         return
@@ -532,11 +610,23 @@ def _values(seen: Seen) -> Told:
 
 
 def _frozen(seen: Seen) -> Told:
-    every = seen.parameters(seen.moments)
-    still = [n for n, own in every.items() if own and not any(p.requires_grad for _, p in own)]
-    if still and seen.batch is not None:
+    every = seen.parameters(n for n in seen.moments if n not in seen.each)
+    as_made = lambda p: bool((p == 0).all() or (p == 1).all())  # no training is kept by freezing these
+    still = [
+        n for n, own in every.items()
+        if any(not as_made(p) for _, p in own) and not any(p.requires_grad for _, p in own)
+    ]  # fmt: skip
+
+    def at_rest(network: nn.Module) -> None:
+        seen.by_batch(network)
+        for name in still:
+            put(part(network, name), False)
+
+    gap = seen.away(seen.run(at_rest, grad=False)) if still else math.nan
+    if gap >= FROZEN:
         moved = all(seen.moments[n].newest > 0 for n in still)
-        yield "frozen", len(still), still, {"moves": ", and moves the averages" * moved}
+        words = {"moves": ", and moves the averages" * moved, "these": "it" if len(still) == 1 else "them"}
+        yield "frozen", len(still), still, {**words, "gap": gap}
 
 
 def _companions(seen: Seen) -> Told:
@@ -553,7 +643,7 @@ def _companions(seen: Seen) -> Told:
 def _units(seen: Seen) -> Told:
     still, small, units, worst = {}, {}, 0, 0.0
     for name, met in seen.met.items():
-        if met.values < 2:
+        if met.values < 2 or name in seen.each:
             continue
         mean, variance = met.batch
         eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
@@ -572,13 +662,13 @@ def _biases(seen: Seen) -> Told:
     """Biases that may be moved, each entry by another number, while the loss stays to rounding in 64 bits, of layers
     whose weights have a gradient; and the normalizer whose input moves with them and whose output does not."""
     norms = {each.name for each in seen.anatomy.normalizers}
-    double, exact, sizes = _exact(seen)
+    small = _small(seen.gradient, list(seen.gradient), 3e-2) if norms else []
+    if not small:
+        return
+    double, exact = seen.exact
     idle: dict[str, list[str]] = {}
-    for name in [n for n in seen.gradient if n.endswith("bias") and n in sizes] if norms else ():
-        own, of = seen.subject.parameters[name], name[:-4].rpartition(".")[0] + "."
-        beside = [s for n, s in sizes.items() if n.startswith(of) and not n.endswith("bias")]
-        if not any(beside) or sizes[name] > 1e-9 * max(beside):
-            continue
+    for name in _small({n: g for n, g in double.gradient()[1].items() if g is not None}, small, 1e-9):
+        own = seen.subject.parameters[name]
         wave = torch.arange(1, own.numel() + 1, device=own.device).cos().to(own.dtype).view_as(own)
         changed = {name: own + wave}
         if abs(double.loss_at(changed) - exact) <= IDLE * max(abs(exact), 1e-6):
@@ -594,13 +684,13 @@ def _biases(seen: Seen) -> Told:
         yield "bias", len(found), found, {"count": count, "size": size, "do": do, "mean": mean}
 
 
-def _exact(seen: Seen) -> tuple[Subject, float, dict[str, float]]:
-    """The network in 64 bits, L(θ) there, and the length of its gradient by each parameter that is reached."""
-    double = seen.subject.but(double=True)
-    if double.exact is None:
-        loss, found = double.gradient()
-        double.exact = float(loss), {n: float(g.norm()) for n, g in found.items() if g is not None}
-    return double, *double.exact
+def _small(gradient: Mapping[str, Tensor], names: Sequence[str], share: float) -> list[str]:
+    """Biases of these whose gradient is at most this share of the largest one of their layers' other parameters."""
+    sizes = {n: float(g.norm()) for n, g in gradient.items()}
+    within = lambda n: f"{n[:-4].rpartition('.')[0]}."
+    beside = lambda n: [s for m, s in sizes.items() if m.startswith(within(n)) and not m.endswith("bias")]
+    biases = [n for n in names if n.endswith("bias") and n in sizes]
+    return [n for n in biases if sizes[n] <= share * max(beside(n), default=0.0) > 0]
 
 
 def _subtracts(subject: Subject, norms: set[str], changed: Mapping[str, Tensor]) -> str:
@@ -627,7 +717,7 @@ def _blind(seen: Seen) -> Told:
     each = seen.by_layer
     if each is None:
         return
-    own, (double, exact, _) = seen.subject.parameters, _exact(seen)
+    own = seen.subject.parameters
     turns, reach = {}, {}
     for name, weight, size, along in zip(each.names, each.weight, each.size, each.along, strict=True):
         if f"{name}.weight" in own and weight and size and abs(along) <= BLIND * size * weight:
@@ -638,8 +728,10 @@ def _blind(seen: Seen) -> Told:
         """Whether the loss stays when the weights of these layers are twice, ten and a hundred times as long: small
         weights across the gradient stand twice as long by chance."""
         bound = BLIND * min((reach[n] for n in names), default=0.0)
+        rounded = bound >= 1e-3 * abs(seen.start)  # and far beyond what 32 bits round
+        subject, start = (seen.subject, seen.start) if rounded else seen.exact
         longer = ({f"{n}.weight": k * own[f"{n}.weight"] for n in names} for k in (2, 10, 100))
-        return all(abs(double.loss_at(changed) - exact) <= bound for changed in longer)
+        return all(abs(subject.loss_at(changed) - start) <= bound for changed in longer)
 
     blind = list(turns) if alike(list(turns)) else [name for name in turns if alike([name])]
     most = max(blind, key=turns.__getitem__, default="")
@@ -678,7 +770,7 @@ def _growth(seen: Seen) -> Told:
 def _bears(seen: Seen, layer: str) -> float:
     """The largest of a ladder of rates up to which a step of this layer alone does half of what its gradient says; nan where
     none does, as at a kink."""
-    double, exact, _ = _exact(seen)
+    double, exact = seen.exact
     own = [n for each in seen.anatomy.layers if each.name == layer for n in each.parameters]
     slopes = {n: seen.gradient[n].double() for n in own if n in seen.gradient}
     falls, at = sum(float(g.square().sum()) for g in slopes.values()), seen.subject.parameters

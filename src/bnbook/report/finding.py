@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, combinations, count
 from math import comb, inf
 from typing import Any
@@ -57,21 +58,21 @@ def near(value: Tensor, again: Tensor) -> bool:
     return bool((value - again).abs() <= 1e-6 * value.abs() + 1e-12)
 
 
-def slope(subject: Subject) -> Slope:
+def slope(subject: Subject, taken: tuple[Tensor, dict[str, Tensor]]) -> Slope:
     """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them.
 
-    Where it is not the gradient, all parameters are moved aside by little: if it is there, as behind a ReLU that stood at
-    exactly zero, θ is a kink; a gradient that is none, as past detached parts, is none there either.
+    taken: loss and gradient as they are; where the slope does not fit these, they are taken in 64 bits, too. Where it is not
+    that gradient either, all parameters are moved aside by little: if it is there, as behind a ReLU that stood at exactly
+    zero, θ is a kink; a gradient that is none, as past detached parts, is none there either.
     """
     found, double = None, subject.but(double=True)
-    for each in (double, subject):
+    for each, known in ((double, taken), (double, None), (subject, None)):
         at = dict(subject.parameters)
         try:
-            here, exact = _slope_at(each, at)
+            here, exact = _slope_at(each, at, known)
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
-        subject.exact = double.exact
-        if here is None:
+        if here is None or known and not here.fits:
             continue
         if here.fits:
             return here
@@ -90,39 +91,53 @@ def slope(subject: Subject) -> Slope:
     return found
 
 
-def _slope_at(subject: Subject, at: dict[str, Tensor]) -> tuple[Slope | None, bool]:
+def _slope_at(
+    subject: Subject, at: dict[str, Tensor], known: tuple[Tensor, dict[str, Tensor]] | None = None
+) -> tuple[Slope | None, bool]:
     """At parameters θ, and whether the loss is a number of 64 bits there; None where there is no gradient to go along."""
-    start, gradient = subject.gradient(at)
+    start, gradient = known or subject.gradient(at)
     exact = start.dtype == torch.float64
     norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
-    if subject.double and subject.exact is None:
-        subject.exact = float(start), norms
     size = sum(norms.values())
     if not 0 < size < inf:
         return None, exact
-    way = {n: gradient.pop(n).double().div_(norms[n]) for n in norms if norms[n]}
+    way = {n: gradient[n].double() / norms[n] for n in norms if norms[n]}
+    del gradient
     changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
     for change in changes:
         h = change * max(float(start.abs()), 1e-6) / size
         aside = (((n, at[n].double() + sign * h * u) for n, u in way.items()) for sign in (1, -1))
-        ahead, behind = (subject.loss_at(chain(at.items(), each)) for each in aside)
-        sides = (ahead - float(start)) / h, (float(start) - behind) / h
-        if abs(sum(sides) / 2 / size - 1) < within:
-            return Slope(size, *sides, "fits"), exact
+        ahead, behind = (subject.value(chain(at.items(), each)) for each in aside)
+        if known and ahead.dtype != torch.float64:
+            return None, False
+        both = float(ahead - behind) / (2 * h)
+        if abs(both / size - 1) < within:
+            return Slope(size, both, both, "fits"), exact
+        sides = float(ahead - start) / h, float(start - behind) / h
     return Slope(size, *sides, "other"), exact
 
 
 def meeting(
-    subject: Subject, prepare: Prepare | None = None, closed: Sequence[str] = (), grad: bool = True
+    subject: Subject,
+    prepare: Prepare | None = None,
+    closed: Sequence[str] = (),
+    grad: bool = True,
+    every: bool = True,
 ) -> tuple[str, ...] | None:
     """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
     another one is changed, though they received the same; ("",) is the network's own code; None where no
-    example can be changed, or there is but one. closed: layers whose insides are not looked at."""
+    example can be changed, or there is but one. closed: layers whose insides are not looked at. every: whether two
+    that meet may be any; else one half is changed, which all layers show that mix a batch."""
     if len(subject.batch[0]) < 2:
         return None
     plain = _prints(subject, prepare, None, grad)
-    for which in _tried_together(len(subject.batch[0])):
-        seen = _tried_with(subject, which, lambda other: _prints(subject, prepare, other, grad))
+    sets = list(_tried_together(len(subject.batch[0])))[: None if every else 1]
+    for k, which in enumerate(sets):
+        names = ("",) if k and ("", "out") in plain else None  # the outputs alone tell whether any meet
+        again = lambda other, names=names: _prints(subject, prepare, other, grad, names)
+        seen = _tried_with(subject, which, again)
+        if seen is not None and names and _others_apart(plain["", "out"], seen["", "out"], which):
+            seen = _tried_with(subject, which, partial(again, names=None))
         if seen is None:
             return None
         apart = {
@@ -181,9 +196,13 @@ def _tried_with(subject: Subject, which: Sequence[int], run: Callable[[Tensor], 
 
 
 def _prints(
-    subject: Subject, prepare: Prepare | None, inputs: Tensor | None, grad: bool = True
+    subject: Subject,
+    prepare: Prepare | None,
+    inputs: Tensor | None,
+    grad: bool = True,
+    names: Sequence[str] | None = None,
 ) -> dict[tuple[str, str], Tensor]:
-    """(module, "in" or "out") -> two numbers an example, (runs, 2, B, 2), of what the module got or gave: with
+    """(module, all or of these names, "in" or "out") -> two numbers an example, (runs, 2, B, 2), of what the module got or gave: with
     examples along its first axis, and along its second, where that is as long; else the first once more."""
     size, found = len(subject.batch[0]), {}
     known = WeakIdKeyDictionary()  # what one module gives is what the next one gets
@@ -207,7 +226,7 @@ def _prints(
     listed = lambda gave: gave if isinstance(gave, (tuple, list)) else [gave]
     before = lambda name, _module, got, more: keep((name, "in"), [*got, *more.values()])
     behind = lambda name, _module, _got, gave: keep((name, "out"), listed(gave))
-    outputs = subject.run(prepare, before=before, behind=behind, inputs=inputs, grad=grad)
+    outputs = subject.run(prepare, before=before, behind=behind, inputs=inputs, grad=grad, names=names)
     keep(("", "out"), listed(outputs))
     return {key: torch.stack(values) for key, values in found.items()}
 
@@ -285,6 +304,9 @@ class Anatomy:
     in_order: bool  # whether layers run in the order of registration
     pools: dict[str, float] = field(default_factory=dict)  # share of the batch that a layer takes together
     ran: frozenset[str] = frozenset()  # modules that are seen to run
+    elsewhere: tuple[
+        str, ...
+    ] = ()  # where else they meet, in a layer that alone does not mix them or in own code
 
 
 @dataclass
@@ -346,14 +368,15 @@ def inspect(subject: Subject) -> Anatomy:
     unseen = lambda name: any(not s or name == s or _within(name, s) for s in scripted)
     meet = [n for n, t in tried.items() if t.over_batch]
     meet += [f.name for f in normal if f.name not in tried and f.over_batch and unseen(f.name)]
-    meet += [name for name in _by_own_code(subject, meet) if name not in meet]
+    elsewhere = _elsewhere(subject, meet)
+    meet += [name for name in elsewhere if name not in meet and blocks(part(subject.network, name))]
     pools = {n: t.pool for n, t in tried.items()}
-    return Anatomy(normal, tuple(layers), tuple(meet), order == registered, pools, frozenset(runs))
+    return Anatomy(normal, tuple(layers), tuple(meet), order == registered, pools, frozenset(runs), elsewhere)
 
 
-def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
-    """Blocks, "" for the network itself, in whose own code examples meet in training mode, as with batch norm by
-    torch's function between two layers: they do so while the layers known to mix them hand on what they get."""
+def _elsewhere(subject: Subject, layers: list[str]) -> tuple[str, ...]:
+    """Where else examples meet in training mode, as in the own code, with batch norm by torch's function, of a block or of the
+    network itself (""): they do so while the layers known to mix them hand on what they get."""
 
     def pass_on(_module: nn.Module, got: tuple, more: dict, gave: Any) -> Any:
         x = first_tensor(got, more)
@@ -366,9 +389,8 @@ def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
                 part(network, name).register_forward_hook(pass_on, with_kwargs=True)
 
     with suppress(Exception):  # in a mode that it is not in somebody else's code may fail
-        found = meeting(subject, prepare, layers) or ()
-        return [name for name in found if blocks(part(subject.network, name))]
-    return []
+        return meeting(subject, prepare, layers) or ()
+    return ()
 
 
 def kind(module: nn.Module) -> str:

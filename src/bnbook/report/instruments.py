@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
@@ -259,7 +261,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-TOLERANCE, STEPS = 1e-4, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 6, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,10 @@ class Statistics:
 
     def __init__(self, subject: Subject, anatomy: Anatomy) -> None:
         self.subject, self.anatomy, self.names = subject, anatomy, anatomy.meeting
+        torchs = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+        #: whether all else than torch's batch norms is known to mix no two examples
+        plain = not anatomy.elsewhere and all(type(part(subject.network, n)) in torchs for n in self.names)
+        self.every = not plain
         self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}  # mean and variance of each run
         self.linear: dict[str, list[tuple[Tensor, Tensor]]] = {}  # x₀ and D of each run
 
@@ -369,7 +375,7 @@ class Statistics:
                     f"no population statistics yet: the running averages of {name} are those that it was made "
                     "with; run some batches in training mode first"
                 )
-        if still := meeting(self.subject, self.population):
+        if still := meeting(self.subject, self.population, every=self.every):
             only = "infers with its averages only where gradients are off, and λ_max needs them"
             none = "keeps no running averages that it infers with: the examples of a batch meet in it in inference, too"
             why = only if meeting(self.subject, self.population, grad=False) == () else none
@@ -415,7 +421,7 @@ class Statistics:
             if len(one) != len(other) or not all(torch.allclose(a, b, **near) for a, b in zip(one, other)):
                 del self.held[name]
         self._take_slopes([name for name in self.names if name not in self.held])
-        if still := meeting(self.subject, self.constant):
+        if still := meeting(self.subject, self.constant, every=self.every):
             meet = f"the examples of a batch also meet in {self.said(still[0])}"
             raise BnbookError(f"{meet}, whose statistics cannot be held")
 
@@ -512,13 +518,13 @@ def _linear(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
 def largest(subject: Subject, prepare: Prepare | None) -> float:
     """λ_max by Lanczos iteration on A = (1/m) J J^T, as `bnbook.probes.fisher.largest_eigenvalue`.
 
-    J u is the derivative by w of ⟨J^T w, u⟩; where torch has no second derivative, or one that is not J's
-    (⟨q, J u⟩ = ⟨J^T q, u⟩ is tried), it is a central difference of the outputs in 64 bits.
+    J^T q is taken on one graph, J u in one of three ways: where torch has no such derivatives, or such that are not J's
+    (⟨q, J u⟩ = ‖u‖² for u = J^T q is tried), the last is a central difference of the outputs in 64 bits.
     """
-    for way in (_by_differences,) if subject.by_backward else (_on_a_graph, _by_differences):
+    ways = _on_a_graph, partial(_on_a_graph, dual=False), _by_differences
+    for way in ways[2:] if subject.by_backward else ways:
         try:
-            with way(subject, prepare) as (product, start):
-                return lanczos(product, start)
+            return lanczos(*way(subject, prepare))
         except _NotTheJacobian:
             continue
         except (RuntimeError, NotImplementedError) as error:
@@ -529,12 +535,12 @@ def largest(subject: Subject, prepare: Prepare | None) -> float:
 
 
 def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
-    """Largest eigenvalue θ of a symmetric operator, to TOLERANCE · θ.
+    """Largest eigenvalue θ of a symmetric operator, until its first DIGITS digits stand.
 
-    θ of the k-th step is wrong by at most ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
-    above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). As a θ
-    may stand still on its way, ρ ≤ 10 TOLERANCE · θ is asked for, too; the iteration is that of
-    `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
+    θ of the k-th step is too small by at most e = ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
+    above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). It ends where
+    θ and θ + e are written alike and e ≤ TOLERANCE · θ; as a θ may stand still on its way, ρ ≤ 3 TOLERANCE · θ and
+    FEWEST steps are asked for, too. The iteration is that of `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
     q = start / start.norm() + 0.3 * noise / noise.norm()
@@ -543,26 +549,29 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         r = lanczos_step(product, rows, alphas, betas)
         if not math.isfinite(alphas[-1]):
             raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
-        side = torch.diag(torch.tensor(betas[:-1], dtype=torch.float64), 1)
-        values, vectors = torch.linalg.eigh(
-            torch.diag(torch.tensor(alphas, dtype=torch.float64)) + side + side.T
-        )
-        value, away = float(values[-1]), betas[-1] * vectors[-1].abs()
+        values, vectors = np.linalg.eigh(np.diag(alphas) + np.diag(betas[:-1], 1) + np.diag(betas[:-1], -1))
+        value, away = float(values[-1]), betas[-1] * np.abs(vectors[-1])
         apart, rest = value - float(values[-2] + away[-2]) if step > 1 else 0.0, float(away[-1])
         wrong = min(rest, rest**2 / apart) if apart > 0 else rest
-        known = wrong <= TOLERANCE * value and rest <= 10 * TOLERANCE * value
+        stands = written(value) == written(value + wrong) or wrong <= FLOOR * value
+        known = step >= FEWEST and stands and max(wrong, rest / 3) <= TOLERANCE * value
         if known or betas[-1] == 0 or step == len(start):
             return value
         rows.append(r / betas[-1])
-    raise BnbookError(f"λ_max is not found to {TOLERANCE:g} within {STEPS} steps")
+    raise BnbookError(f"λ_max is not found to {DIGITS} digits within {STEPS} steps")
+
+
+def written(value: float) -> str:
+    """λ_max in the digits that stand."""
+    return f"{value:.{DIGITS}g}"
 
 
 class _NotTheJacobian(Exception):
     pass
 
 
-@contextmanager
-def _on_a_graph(subject: Subject, prepare: Prepare | None) -> Iterator[tuple[Callable, Tensor]]:
+def _on_a_graph(subject: Subject, prepare: Prepare | None, dual: bool = True) -> tuple[Callable, Tensor]:
+    """J u with dual numbers, at the cost of three passes forward, or as the derivative by w of ⟨J^T w, u⟩, at twice that."""
     with _prepared(subject, prepare) as (twin, leaves):
         outputs = _rows(twin.outputs(), len(twin.inputs))
         weight = torch.zeros_like(outputs, requires_grad=True)
@@ -570,28 +579,37 @@ def _on_a_graph(subject: Subject, prepare: Prepare | None) -> Iterator[tuple[Cal
         def grad(by: Tensor, **more: bool) -> list[Tensor]:  # given as `by`, it would load SymPy, for seconds
             value = (outputs * by).sum()
             found = torch.autograd.grad(value, leaves, allow_unused=True, retain_graph=True, **more)
-            return [torch.zeros_like(p) if g is None else dense(g) for p, g in zip(leaves, found)]
+            return [
+                torch.zeros_like(p) if g is None else dense(g) for p, g in zip(leaves, found, strict=True)
+            ]
 
-        gradients = grad(weight, create_graph=True)
-        live = [k for k, g in enumerate(gradients) if g.requires_grad]
-        tried = []
+        gradients = [] if dual else grad(weight, create_graph=True)
+    live, sizes = [k for k, g in enumerate(gradients) if g.requires_grad], []
 
-        def product(q: Tensor) -> Tensor:
-            u = grad(q.view_as(outputs))
+    def moved(u: list[Tensor]) -> Tensor | None:
+        if not dual:
             along = sum((gradients[k] * u[k]).sum() for k in live)
-            (moved,) = torch.autograd.grad(along, weight, retain_graph=True)
-            if not tried:  # ⟨q, J J^T q⟩ = ‖J^T q‖²
-                one, other = float((q.double() * moved.flatten()).sum()), float(total_norm(u)) ** 2
-                if abs(one - other) > 1e-2 * other or not other < math.inf:
-                    raise _NotTheJacobian
-                tried.append(True)
-            return moved.flatten() / len(outputs)
+            return torch.autograd.grad(along, weight, retain_graph=True)[0]
+        with _prepared(subject, prepare) as (twin, own), forward_ad.dual_level(), torch.no_grad():
+            for p, each in zip(own, u, strict=True):
+                p.copy_(forward_ad.make_dual(p.detach().clone(), each))
+            return forward_ad.unpack_dual(_rows(twin.outputs(), len(twin.inputs))).tangent
 
-        yield product, torch.ones(outputs.numel(), dtype=outputs.dtype, device=outputs.device)
+    def product(q: Tensor) -> Tensor:
+        u = grad(q.view_as(outputs))
+        along = moved(u)
+        along = torch.zeros_like(q) if along is None else along.flatten()
+        if dual or not sizes:  # ⟨q, J J^T q⟩ = ‖J^T q‖², not so where a layer infers while gradients are off
+            one, other = float(q.double() @ along.double()), float(total_norm(u)) ** 2
+            sizes.append(other)
+            if abs(one - other) > (1e-3 if dual else 1e-2) * max(sizes) or not other < math.inf:
+                raise _NotTheJacobian
+        return along.to(q) / len(outputs)
+
+    return product, torch.ones(outputs.numel(), dtype=outputs.dtype, device=outputs.device)
 
 
-@contextmanager
-def _by_differences(subject: Subject, prepare: Prepare | None) -> Iterator[tuple[Callable, Tensor]]:
+def _by_differences(subject: Subject, prepare: Prepare | None) -> tuple[Callable, Tensor]:
     double = subject.but(double=True)
     at = {n: p.detach().double() for n, p in subject.network.named_parameters() if p.is_floating_point()}
 
@@ -613,7 +631,7 @@ def _by_differences(subject: Subject, prepare: Prepare | None) -> Iterator[tuple
         ahead, behind = (outputs((n, p + sign * h * u[n]) for n, p in at.items()) for sign in (1, -1))
         return ((ahead - behind) / (2 * h)).flatten() / len(start)
 
-    yield product, torch.ones(start.numel(), dtype=torch.float64, device=start.device)
+    return product, torch.ones(start.numel(), dtype=torch.float64, device=start.device)
 
 
 @contextmanager

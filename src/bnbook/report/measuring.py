@@ -171,11 +171,9 @@ class _One:
         del again, same  # each as large as the network
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         size = float(total_norm(list(gradient.values())))
-        slope = finding.slope(subject) if repeats and not broken and size else None
-        mean = _loss_of(subject, lambda y, t: (torch.cat([y] * 2), torch.cat([t] * 2)))
-        once = _loss_of(subject, lambda y, t: (y.clone(), t))
-        mean = mean / once if mean is not None and once else None
-        self.warnings += _to_know(subject, anatomy, mean)
+        slope = finding.slope(subject, (self.start, gradient)) if repeats and not broken and size else None
+        mean, spread = _of_the_loss(subject)
+        self.warnings += _to_know(subject, anatomy, mean, spread)
         losses, unused = (float(self.start), float(value)), tuple(n for n, g in raw.items() if g is None)
         met = finding.meeting(subject)
         return Findings(repeats, losses, slope, met, mean, anatomy.in_order, unused, broken)
@@ -367,15 +365,31 @@ def _not_finite(subject: Subject) -> str:
     return f"; {some(lost or below)} of the network is {why}" if lost or below else ""
 
 
-def _loss_of(subject: Subject, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float | None:
-    """The loss of outputs and targets that are changed before it sees them; None where it does not take them."""
-    with suppress(Exception), subject.twin() as twin, warnings.catch_warnings():  # somebody else's code
-        warnings.simplefilter("ignore")
-        outputs = twin.outputs().detach()
-        with torch.no_grad():
-            if len(outputs) == len(twin.targets):
-                return float(twin.loss(*change(outputs, twin.targets)))
-    return None
+def _of_the_loss(subject: Subject) -> tuple[float | None, bool]:
+    """The loss of the batch twice over that of the batch; and whether outputs (B, 1) meet targets (B,) in it as (B, B): it is
+    that of the outputs spread by hand."""
+    outputs, size = None, len(subject.batch[0])
+    with suppress(Exception):  # somebody else's code
+        outputs = subject.run(grad=False)
+
+    def of(change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float | None:
+        """The loss of outputs and targets that are changed before it sees them; None where it does not take them."""
+        with suppress(Exception), subject.twin() as twin, warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            return (
+                float(twin.loss(*change(outputs, twin.targets)))
+                if len(outputs) == len(twin.targets)
+                else None
+            )
+        return None
+
+    once, twice = of(lambda y, t: (y.clone(), t)), of(lambda y, t: (torch.cat([y] * 2), torch.cat([t] * 2)))
+    mean = twice / once if twice is not None and once else None
+    if once is None or subject.batch[1].shape != (size,) or outputs.shape != (size, 1):
+        return mean, False
+    apart, fits = of(lambda y, t: (y.expand(-1, size), t.expand(size, -1))), of(lambda y, t: (y[:, 0], t))
+    same = lambda other: other is not None and math.isclose(once, other, rel_tol=1e-5, abs_tol=1e-8)
+    return mean, same(apart) and fits is not None and not same(fits)
 
 
 def _unregistered(subject: Subject) -> list[str]:
@@ -393,23 +407,7 @@ def _unregistered(subject: Subject) -> list[str]:
     return [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
 
 
-def _spread(subject: Subject) -> bool:
-    """Whether outputs (B, 1) meet targets (B,) in the loss as (B, B): it is that of the outputs spread by hand."""
-    size = len(subject.batch[0])
-    if subject.batch[1].shape != (size,):
-        return False
-    column = lambda y: y if y.shape == (size, 1) else 1 / 0
-    changes = (
-        lambda y, t: (column(y).clone(), t),
-        lambda y, t: (column(y).expand(-1, size), t.expand(size, -1)),
-        lambda y, t: (column(y)[:, 0], t),
-    )
-    once, apart, fits = (_loss_of(subject, each) for each in changes)
-    same = lambda other: math.isclose(once, other, rel_tol=1e-5, abs_tol=1e-8)
-    return None not in (once, apart, fits) and same(apart) and not same(fits)
-
-
-def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator[str]:
+def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None, spread: bool) -> Iterator[str]:
     network = subject.network
     half = any(p.dtype in (torch.float16, torch.bfloat16) for p in network.parameters())
     if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if half else 1):
@@ -435,7 +433,7 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
         yield f"a hook changes the gradient of {some(hooked)} on its way to the parameter: all numbers are those without it"
     if hidden := _unregistered(subject):
         yield f"{some(hidden)} is no part of what the network registers: its parameters are not measured"
-    if _spread(subject):
+    if spread:
         yield (
             f"the loss spreads outputs {(len(subject.batch[0]), 1)} against targets {tuple(subject.batch[1].shape)}: each example "
             "is compared with all targets; give both one shape"

@@ -17,7 +17,7 @@ from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.diagnosis import Sentence
 from bnbook.report.finding import Found, Slope
-from bnbook.report.instruments import NAMES, Batches, Eigenvalues, LeftOut, Moments
+from bnbook.report.instruments import DIGITS, NAMES, Batches, Eigenvalues, LeftOut, Moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,9 +162,10 @@ class Report:
     def _rows(self) -> list[list[str]]:
         """What each number is called, and the number of each network."""
         columns = [dict(each.summary()) for each in self._all()]
-        written = lambda value: "not measured" if value is None else f"{value:.4g}"
         names = dict.fromkeys(name for column in columns for name in column)
-        return [[name, *(written(column.get(name)) for column in columns)] for name in names]
+        digits = lambda name: DIGITS if name.startswith("λ_max") else 4
+        cell = lambda name, value: "not measured" if value is None else f"{value:.{digits(name)}g}"
+        return [[name, *(cell(name, column.get(name)) for column in columns)] for name in names]
 
     def _all(self) -> tuple[Report, ...]:
         return (self,) if self.beside is None else (self, self.beside)

@@ -93,9 +93,6 @@ class Subject:
     output: int | str | None = None
     by_backward: bool = False  # whether gradients come by .backward() alone (reentrant checkpoints)
     double: bool = False  # whether a copy runs in 64 bits
-    exact: tuple[float, dict[str, float]] | None = (
-        None  # once taken, L and ‖∂L/∂p‖ of each p that is reached, in 64 bits
-    )
 
     def __post_init__(self) -> None:
         self.owner, self.network = self.network, _with_layers(self.network)
@@ -168,9 +165,13 @@ class Subject:
         value.backward()
         return [dense(leaf.grad) for leaf in leaves]
 
-    def loss_at(self, changed: Changed = ()) -> float:
+    def value(self, changed: Changed = ()) -> Tensor:
+        """L(θ), ()."""
         with self.twin(changed=changed) as twin:
-            return float(twin.value().detach())
+            return twin.value().detach()
+
+    def loss_at(self, changed: Changed = ()) -> float:
+        return float(self.value(changed))
 
     def pick(self, outputs: Any) -> Any:
         """The output that is asked for."""
