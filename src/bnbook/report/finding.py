@@ -7,7 +7,6 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, combinations, count
 from math import comb, inf
 from typing import Any
@@ -130,16 +129,17 @@ def meeting(
     that meet may be any; else one half is changed, which all layers show that mix a batch."""
     if len(subject.batch[0]) < 2:
         return None
-    plain = _prints(subject, prepare, None, grad)
+    names = None if every else ("",)
+    plain = _prints(subject, prepare, None, grad, names)
     sets = list(_tried_together(len(subject.batch[0])))[: None if every else 1]
     for k, which in enumerate(sets):
-        names = ("",) if k and ("", "out") in plain else None  # the outputs alone tell whether any meet
-        again = lambda other, names=names: _prints(subject, prepare, other, grad, names)
-        seen = _tried_with(subject, which, again)
-        if seen is not None and names and _others_apart(plain["", "out"], seen["", "out"], which):
-            seen = _tried_with(subject, which, partial(again, names=None))
+        names = ("",) if k and ("", "out") in plain else names  # the outputs alone tell whether any meet
+        seen = _tried_with(subject, which, lambda other: _prints(subject, prepare, other, grad, names))
         if seen is None:
             return None
+        if names and ("", "out") in plain and _others_apart(plain["", "out"], seen["", "out"], which):
+            plain = _prints(subject, prepare, None, grad)
+            seen = _tried_with(subject, which, lambda other: _prints(subject, prepare, other, grad))
         apart = {
             key: _others_apart(each, seen[key], which)
             for key, each in plain.items()

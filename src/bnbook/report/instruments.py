@@ -261,7 +261,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 6, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 12, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -319,6 +319,9 @@ class Statistics:
         plain = not anatomy.elsewhere and all(type(part(subject.network, n)) in torchs for n in self.names)
         self.every = not plain
         self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}  # mean and variance of each run
+        self.modes: dict[
+            Prepare, list[str]
+        ] = {}  # state -> layers that do not run in the mode that it puts them into
         self.linear: dict[str, list[tuple[Tensor, Tensor]]] = {}  # x₀ and D of each run
 
     def batch(self, network: nn.Module, training: bool = True) -> None:
@@ -342,17 +345,20 @@ class Statistics:
                 _linear(module, self.linear[name])
 
     def check_mode(self, prepare: Prepare) -> None:
-        """BnbookError where a layer runs in another mode than it was put into."""
-        wanted: dict[str, bool] = {}
-        runs: dict[str, bool] = {}
+        """BnbookError where a layer runs in another mode than it was put into; it is tried once."""
+        if prepare not in self.modes:
+            wanted: dict[str, bool] = {}
+            runs: dict[str, bool] = {}
 
-        def told(network: nn.Module) -> None:
-            prepare(network)
-            wanted.update({name: part(network, name).training for name in self.names})
+            def told(network: nn.Module) -> None:
+                prepare(network)
+                wanted.update({name: part(network, name).training for name in self.names})
 
-        self.subject.run(told, before=lambda name, m, *_: runs.update({name: m.training}), names=self.names)
-        for name in [name for name, training in runs.items() if training != wanted[name]]:
-            mode = "training" if runs[name] else "inference"
+            look = lambda name, m, *_: runs.update({name: m.training})
+            self.subject.run(told, before=look, names=self.names)
+            self.modes[prepare] = [n for n, training in runs.items() if training != wanted[n]]
+        for name in self.modes[prepare]:
+            mode = "inference" if prepare == self.batch else "training"
             raise BnbookError(f"the network's own code puts {self.said(name)} into {mode} mode")
 
     def meets_nowhere(self) -> bool:
@@ -539,7 +545,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
 
     θ of the k-th step is too small by at most e = ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
     above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). It ends where
-    θ and θ + e are written alike and e ≤ TOLERANCE · θ; as a θ may stand still on its way, ρ ≤ 3 TOLERANCE · θ and
+    θ and θ + e are written alike and e ≤ TOLERANCE · θ; as a θ may stand still on its way, ρ ≤ 2 TOLERANCE · θ and
     FEWEST steps are asked for, too. The iteration is that of `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
@@ -554,7 +560,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         apart, rest = value - float(values[-2] + away[-2]) if step > 1 else 0.0, float(away[-1])
         wrong = min(rest, rest**2 / apart) if apart > 0 else rest
         stands = written(value) == written(value + wrong) or wrong <= FLOOR * value
-        known = step >= FEWEST and stands and max(wrong, rest / 3) <= TOLERANCE * value
+        known = step >= FEWEST and stands and max(wrong, rest / 2) <= TOLERANCE * value
         if known or betas[-1] == 0 or step == len(start):
             return value
         rows.append(r / betas[-1])
