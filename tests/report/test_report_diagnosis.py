@@ -107,6 +107,51 @@ def test_the_factor_of_the_variances_is_said_where_it_makes_the_gap():
     assert "factor" not in about(said(*healthy(20, count=16, affine=False)))["modes"].says
 
 
+def test_mean_weights_with_the_averages_of_the_last_ones_are_told_to_see_data():
+    """An exponential mean of the weights beside copied buffers (fadel/pytorch_ema#13); repaired by update_bn."""
+    torch.manual_seed(0)
+    hidden = lambda n: [nn.Linear(n, 64, bias=False), nn.BatchNorm1d(64), nn.SiLU()]
+    model = nn.Sequential(*hidden(16), *hidden(64), nn.Linear(64, 16))
+    mean, optimizer = copy.deepcopy(model), torch.optim.SGD(model.parameters(), 0.5)
+    scale = torch.linspace(0.2, 3, 16)
+
+    def noisy(count=512):
+        noise = torch.randn(count, 16)
+        return torch.randn(count, 16) * scale + noise, noise
+
+    for _ in range(400):
+        x, noise = noisy()
+        optimizer.zero_grad()
+        F.mse_loss(model(x), noise).backward()
+        optimizer.step()
+        for one, other in zip(mean.parameters(), model.parameters(), strict=True):
+            one.data.lerp_(other.data, 0.003)
+    for one, other in zip(mean.buffers(), model.buffers(), strict=True):
+        one.copy_(other)
+    told = lambda data: about(bnbook.measure(mean, F.mse_loss, data, eigenvalues=False, progress=False))
+    found = told(noisy())
+    assert "sampling errors from what this batch has" in found["modes"].says and "averages" not in found
+    assert "let the averages see such data" in told([noisy() for _ in range(4)])["modes"].says
+    torch.optim.swa_utils.update_bn([noisy()[:1] for _ in range(30)], mean)
+    assert "modes" not in told(noisy())
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm3d, nn.InstanceNorm3d])
+def test_one_volume_a_batch(norm):
+    """Volumes of many brightnesses, one at a time: batch norm takes each one's statistics as if by instance."""
+    torch.manual_seed(0)
+    layers = [nn.Conv3d(1, 8, 3, 4, 1, bias=False), norm(8), nn.ReLU(), nn.Conv3d(8, K, 1)]
+    model = nn.Sequential(*layers).double()
+    draw = lambda: (torch.randn(1, 1, 8, 8, 8) * 4 * torch.rand(1) + 4 * torch.randn(1)).double()
+    for _ in range(100):
+        model(draw())
+    found = about(said(model, (draw(), torch.arange(8).view(1, 2, 2, 2) % K)))
+    assert ({"modes", "values"} <= set(found)) is (norm is nn.BatchNorm3d)
+    if norm is nn.BatchNorm3d:
+        assert found["values"].value == 8 and "mean and variance of half of these" in found["values"].says
+        assert "one batch cannot tell" in found["modes"].says
+
+
 class Pair(nn.Module):
     """The same layers for two views, as in siamese networks; one batch norm for both, or one for each."""
 

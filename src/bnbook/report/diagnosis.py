@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -111,6 +111,7 @@ RULES = {
     ),
 }  # fmt: skip
 BLIND, FEW_LAYERS = 1e-2, 4
+PARTS = 8  # of a batch, whose moments tell the sampling error of the batch's
 FROZEN = 0.01  # of the output, what .eval() on frozen layers moves at least
 IDLE = 1e-10  # of the loss, in 64 bits: what a bias that does nothing moves by rounding
 APART = 3.0  # sampling errors beyond which averages are not those of a batch
@@ -142,7 +143,12 @@ class Met:
     """What a layer receives of a batch; of several runs in one pass the means over these."""
 
     batch: Two
-    halves: tuple[Two, ...]  # of the two halves of the batch; () where a half has but one value
+    halves: tuple[
+        Two, ...
+    ]  # of the two halves of the batch, or of its one example; () where a half has but one value
+    parts: tuple[
+        Two, ...
+    ]  # of up to PARTS parts of it, drawn apart; () where one has but one value, or of one example
     values: int  # n, of a unit, and of an example where each is normalized by itself
     whole: bool  # whether all examples come at once
     runs: tuple[Two, ...] = ()  # of each run
@@ -171,14 +177,14 @@ class Kept:
     def errors(self) -> float:
         """Root mean square distance of the averages from the batch's moments, in sampling errors of these.
 
-        The error of a moment of n values is half its difference between the two halves of the batch, whatever the
-        values' correlations; of the variances by their logarithms. The larger one of mean and variance.
+        The error of a moment is the standard deviation of those of g parts of the batch over √g, whatever the values'
+        correlations; of the variances by their logarithms. The larger one of mean and variance.
         """
 
         def away(k: int) -> float:
-            every = self.kept, self.met.batch, *self.met.halves
-            kept, batch, one, other = (x[k].clamp_min(1e-30).log() if k else x[k] for x in every)
-            size = (one - other).square().mean() / 4
+            every = self.kept, self.met.batch, *self.met.parts
+            kept, batch, *parts = (x[k].clamp_min(1e-30).log() if k else x[k] for x in every)
+            size = torch.stack(parts).var(0).mean() / len(parts)
             return float(((kept - batch).square().mean() / size.clamp_min(1e-30)).sqrt())
 
         return max(away(0), away(1))
@@ -275,15 +281,25 @@ class Seen:
             x = first_tensor(got, more)
             if x is None or not x.is_floating_point() or x.dim() < 2:
                 return
-            half = len(x) // 2
-            parts = [self._taken(name, each) for each in (x[:half], x[half:])] if half else []
-            halves = tuple(moments for moments, _ in parts) if parts and parts[0][1] > 1 else ()
             moments, values = self._taken(name, x)
-            found.setdefault(name, []).append(Met(moments, halves, values, size in (len(x), x.shape[1])))
+            halves, parts = (self._of_parts(name, x, count) for count in (2, PARTS))
+            whole = size in (len(x), x.shape[1])
+            found.setdefault(name, []).append(Met(moments, halves, parts if size > 1 else (), values, whole))
 
         names = [name for name in self.layers if name in self.axes]
         outputs = self.run(self.by_batch, inputs=inputs, before=keep, names=names)
         return {name: _together(every) for name, every in found.items()}, outputs
+
+    def _of_parts(self, name: str, x: Tensor, count: int) -> tuple[Two, ...]:
+        """Moments of parts of the examples, or of the values of one; as few parts as have two values each, at least two."""
+        if len(x) < 2:
+            halves = units_along(self.axes[name], x).chunk(2, 1)
+            return tuple(map(_moments, halves)) if halves[-1].shape[1] > 1 else ()
+        for k in range(min(count, len(x)), 1, -1):
+            found = [self._taken(name, each) for each in x.tensor_split(k)]
+            if min(values for _, values in found) > 1:
+                return tuple(moments for moments, _ in found)
+        return ()
 
     def _taken(self, name: str, x: Tensor) -> tuple[Two, int]:
         """Mean and variance of what a layer receives, and of how many values each is."""
@@ -520,15 +536,15 @@ def _why(seen: Seen, away: float) -> str:
         many, count = seen.off(lambda _, kept: kept.many), len(seen.others) + 1
         advice = ": let the averages see such data with these weights before inference"
         return f"{made} {count} batches differ by {many:.0%}{f' {scatter}' if many >= away / 2 else advice}"
-    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.met.halves}
+    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.met.parts}
     if not far:
-        return this
+        return f"{this}; {several}"
     if any(each not in seen.axes for each in seen.anatomy.meeting):  # then its halves are not drawn apart
         return f"{this}; as its examples meet elsewhere, too, {several}"
     known = len(far) == len(seen.moments)
     half = sum(seen.off(lambda _, kept, k=k: kept.met.halves[k]) for k in (0, 1)) / 2 if known else math.nan
     name = max(far, key=far.__getitem__)
-    if away <= 2 * half:
+    if away <= half or away <= 2 * half and far[name] < APART:
         own = "the averages are those of such a batch to its sampling error; " * (far[name] < APART)
         return f"{own}averages from half of it differ by {half:.0%} {scatter}"
     if far[name] < APART:
@@ -565,10 +581,12 @@ def _beyond(seen: Seen, away: float, anew: float) -> str:
 
 
 def _together(runs: Sequence[Met]) -> Met:
-    halves = [each.halves for each in runs]
-    both = tuple(map(_mean, zip(*halves, strict=True))) if all(halves) else ()
-    every = tuple(each.batch for each in runs)
-    return Met(_mean(every), both, min(each.values for each in runs), all(each.whole for each in runs), every)
+    if len(runs) == 1:
+        return replace(runs[0], runs=(runs[0].batch,))
+    means = lambda every: tuple(map(_mean, zip(*every, strict=len({*map(len, every)}) == 1)))
+    halves, parts = (means([getattr(each, key) for each in runs]) for key in ("halves", "parts"))
+    every, values = tuple(each.batch for each in runs), min(each.values for each in runs)
+    return Met(_mean(every), halves, parts, values, all(each.whole for each in runs), every)
 
 
 def _dropped(seen: Seen, away: float) -> str:
@@ -599,8 +617,14 @@ def _values(seen: Seen) -> Told:
     if few is None or counts[few] >= RULES["values"][0] or seen.batch is None:
         return
     # a layer that cuts the batch itself takes other companions when the order is another; else half of them go
-    half = torch.arange(max(1, len(seen.subject.batch[0]) // 2))
-    tried = {"with half of the batch": seen.away(seen.run(seen.by_batch, half), seen.batch[half])}
+    if len(seen.subject.batch[0]) > 1:
+        half = torch.arange(len(seen.subject.batch[0]) // 2)
+        tried = {"with half of the batch": seen.away(seen.run(seen.by_batch, half), seen.batch[half])}
+    else:  # half of the values of one example
+        by_half = lambda n, kept: kept.met.halves[0] if n == few and kept.met.halves else kept.met.batch
+        tried = {
+            "with mean and variance of half of these": seen.off(by_half) if few in seen.moments else math.nan
+        }
     if few in seen.cut:
         tried["in another order of the batch"] = seen.by_order()
     moved, how = max([(m, how) for how, m in tried.items() if not math.isnan(m)], default=(1.0, ""))
