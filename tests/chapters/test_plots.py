@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from bnbook import figures
 from bnbook.chapters import landscape, scale
 from bnbook.figures import drawn, finish, use_style
+from bnbook.plots import layout
 from bnbook.plots.axes import name_few_decades
 from bnbook.plots.layout import WIDTH, on_a_phone, subplots
 from bnbook.plots.names import name_lines
@@ -234,3 +238,47 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
 def test_a_factor_of_zero_or_infinity_leaves_a_gap():
     assert np.isnan(scale._middle(np.array([1.0, np.inf]))).all()
     assert scale._middle(np.array([1.0, 3.0]))[0] == 2
+
+
+def _with_formulas(results):
+    fig, axes = subplots(1, 2, figsize=(6.4, 3.0))
+    for ax in axes:
+        for k in (1, 2):
+            ax.loglog([1, 1e3], [k, k * 1e6], label=f"$x^{k}$, a line with a name")
+        ax.set(title="a title that is longer than its panel is wide, with $\\lambda_{max}$", xlabel="$\\eta$")
+        ax.legend()
+    return fig
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_drawing_is_the_one_that_matplotlib_makes_however_often_and_after_whatever_it_is_made(
+    narrow, monkeypatch
+):
+    first, again = (drawn(_with_formulas, Results({}, {}), narrow)[0] for _ in range(2))
+    monkeypatch.setattr(figures, "_saved", _by_savefig)
+    monkeypatch.setattr(figures, "_read_once", figures._read)
+    assert first == again == drawn(_with_formulas, Results({}, {}), narrow)[0] and b"<use" in first
+
+
+def _by_savefig(fig, kind="svg"):
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format=kind, metadata={"Date": None})
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_panels_stand_where_they_would_if_they_were_laid_out_at_every_question(narrow, monkeypatch):
+    places = []
+    for settled in (True, False):
+        if not settled:
+            monkeypatch.setattr(layout, "moved", lambda fig: None)
+            monkeypatch.setattr(
+                plt.Figure, "bnbook_settled", property(lambda fig: False, lambda fig, _: None), raising=False
+            )
+        with on_a_phone(narrow):
+            fig = _with_formulas(None)
+            finish(fig, narrow)
+            fig.draw_without_rendering()
+            places.append([ax.bbox.bounds for ax in fig.axes])
+        plt.close(fig)
+    assert np.allclose(*places, atol=1.0), "pixels"
