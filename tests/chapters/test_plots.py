@@ -279,6 +279,9 @@ def test_panels_stand_where_they_would_if_they_were_laid_out_at_every_question(n
             fig = _with_formulas(None)
             finish(fig, narrow)
             fig.draw_without_rendering()
-            places.append([ax.bbox.bounds for ax in fig.axes])
+            names = [(text.get_text(), *text.get_position()) for ax in fig.axes for text in ax.texts]
+            places.append((len(names), [ax.bbox.bounds for ax in fig.axes], [place for _, *place in names]))
         plt.close(fig)
-    assert np.allclose(*places, atol=1.0), "pixels"
+    (count, panels, names), (same, true, true_names) = places
+    assert count == same > 0 and np.allclose(panels, true, atol=1.0), "pixels"
+    assert np.allclose(names, true_names, atol=0.01), "shares of the panels"
