@@ -316,9 +316,18 @@ class Seen:
         return double, double.loss_at()
 
     def by_batch(self, network: nn.Module) -> None:
-        self.rest(network)
-        for name in self.layers:
-            put(part(network, name), True)
+        self.but(self.rest, self.layers, True)(network)
+
+    @staticmethod
+    def but(prepare: Prepare, names: Iterable[str], training: bool) -> Prepare:
+        """A state but for the mode of these layers."""
+
+        def state(network: nn.Module) -> None:
+            prepare(network)
+            for name in names:
+                put(part(network, name), training)
+
+        return state
 
     def averaging(self, once_more: bool = False) -> dict[str, tuple[tuple[str, str], float, float]]:
         """Layer -> the names of its running mean and variance, the power at which it keeps the latter, and the weight w of
@@ -565,12 +574,7 @@ def _beyond(seen: Seen, away: float, anew: float) -> str:
             f"{max(len(seen.moments[n].met.runs) for n in several)} calls in one pass of {some(several)} has averages of its own: "
             "give each call a layer of its own"
         )
-
-    def by_example(network: nn.Module) -> None:
-        network.eval()
-        for name in seen.each:
-            put(part(network, name), True)
-
+    by_example = seen.but(nn.Module.eval, seen.each, True)
     left = seen.away(seen.run(by_example, grad=False)) if seen.each else math.nan
     if left <= away / 4:
         return (
@@ -640,13 +644,7 @@ def _frozen(seen: Seen) -> Told:
         n for n, own in every.items()
         if any(not as_made(p) for _, p in own) and not any(p.requires_grad for _, p in own)
     ]  # fmt: skip
-
-    def at_rest(network: nn.Module) -> None:
-        seen.by_batch(network)
-        for name in still:
-            put(part(network, name), False)
-
-    gap = seen.away(seen.run(at_rest, grad=False)) if still else math.nan
+    gap = seen.away(seen.run(seen.but(seen.by_batch, still, False), grad=False)) if still else math.nan
     if gap >= FROZEN:
         moved = all(seen.moments[n].newest > 0 for n in still)
         words = {"moves": ", and moves the averages" * moved, "these": "it" if len(still) == 1 else "them"}

@@ -598,7 +598,7 @@ def _on_a_graph(subject: Subject, prepare: Prepare | None, dual: bool = True) ->
             return torch.autograd.grad(along, weight, retain_graph=True)[0]
         with _prepared(subject, prepare) as (twin, own), forward_ad.dual_level(), torch.no_grad():
             for p, each in zip(own, u, strict=True):
-                p.copy_(forward_ad.make_dual(p.detach().clone(), each))
+                p.copy_(forward_ad.make_dual(p.detach(), each))
             return forward_ad.unpack_dual(_rows(twin.outputs(), len(twin.inputs))).tangent
 
     def product(q: Tensor) -> Tensor:
@@ -606,7 +606,7 @@ def _on_a_graph(subject: Subject, prepare: Prepare | None, dual: bool = True) ->
         along = moved(u)
         along = torch.zeros_like(q) if along is None else along.flatten()
         if dual or not sizes:  # ⟨q, J J^T q⟩ = ‖J^T q‖², not so where a layer infers while gradients are off
-            one, other = float(q.double() @ along.double()), float(total_norm(u)) ** 2
+            one, other = float(q.double() @ along.double()), sum(float(g.norm()) ** 2 for g in u)
             sizes.append(other)
             if abs(one - other) > (1e-3 if dual else 1e-2) * max(sizes) or not other < math.inf:
                 raise _NotTheJacobian
