@@ -20,7 +20,7 @@ from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
-from bookpress.site.rendering import Markup, behind, in_order, look, macro, source_keys, source_name
+from bookpress.site.rendering import Markup, behind, in_order, macro, source_keys, source_name
 
 Row = dict[str, Any]
 
