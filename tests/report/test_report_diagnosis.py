@@ -15,7 +15,7 @@ from torch import nn
 
 import bnbook
 from bnbook.errors import BnbookError
-from bnbook.report.diagnosis import RULES
+from bnbook.report.diagnosis import RULES, Seen
 from bookpress.pipeline import chapters
 
 B, K = 32, 4
@@ -803,3 +803,9 @@ def test_the_growth_of_gradients_is_the_slope_of_their_logarithms():
 def test_every_sentence_names_a_chapter_of_the_book():
     names = {chapter.name for chapter in chapters.discover()}
     assert {chapter for _, chapter, _ in RULES.values()} <= names
+
+
+def test_what_is_ten_times_off_and_more_is_told_in_times():
+    one = torch.ones(3)
+    told = [f"{Seen.away(None, other, one):.0%}" for other in (one, 1.12 * one, 1295 * one)]
+    assert told == ["0%", "12%", "1,294 times its size"]

@@ -117,6 +117,13 @@ IDLE = 1e-10  # of the loss, in 64 bits: what a bias that does nothing moves by 
 APART = 3.0  # sampling errors beyond which averages are not those of a batch
 
 
+class Share(float):
+    """A distance over the size of what it is a distance from: in per cent, and from ten on as so many times that size."""
+
+    def __format__(self, form: str) -> str:
+        return f"{float(self):,.0f} times its size" if self >= 10 else float.__format__(self, form)
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One thing to know, its number, the threshold from which it is said, and the chapter that shows it."""
@@ -392,7 +399,7 @@ class Seen:
         one = self.batch if one is None else one
         if one is None or other is None or one.shape != other.shape:
             return math.nan
-        return float((one - other).norm() / one.norm().clamp_min(1e-300))
+        return Share((one - other).norm() / one.norm().clamp_min(1e-300))
 
     def off(self, change: Callable[[str, Kept], Two], by_call: bool = False) -> float:
         """How far inference by other averages is from the outputs with the batch's statistics; by_call: each run of a layer by
