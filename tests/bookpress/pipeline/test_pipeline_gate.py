@@ -472,5 +472,5 @@ def test_the_header_tells_processors_apart_whose_products_round_otherwise(monkey
 
 def test_a_page_that_is_made_for_a_stand_in_may_use_it(ran):
     data(MNIST | dict(name="digits-standin", train=1437, test=360))()
-    edit_text("data: [mnist]", "data: [digits-standin]")
+    edit_text("data: none", "data: [digits-standin]")
     assert "stand-ins" not in refused()
