@@ -10,6 +10,7 @@ import torch
 from conftest import ROOT
 from test_report_diagnosis import batch, network, said
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from bookpress.book import chapter_names
 
@@ -30,14 +31,14 @@ def found(title: str, *reports) -> None:
 
 def test_no_measured_number_is_typed():
     """What stands outside tokens, links, code and formulas are settings, names and counts of words."""
-    text = re.sub(r"^```.*$", "", PAGE, flags=re.M)
+    text = re.sub(r"^```(python$.*?^```)?", "", PAGE, flags=re.M | re.S)
     bare = re.sub(r"\{\{.*?\}\}|\]\([^)]*\)|`[^`]*`|\$[^$]*\$|\[[^\]]*#\d+", " ", text)
     settings = set("0 1 2 4 5 8 10 32 0.1 0.5 0.9".split())
     assert set(re.findall(r"(?<![\w.])\d[\d.,]*\d|(?<![\w.])\d", bare)) <= settings
 
 
 def test_every_question_has_its_parts_and_names_a_chapter():
-    assert len(QUESTIONS) == 6 and all(title.endswith("?") for title in QUESTIONS)
+    assert len(QUESTIONS) == 7 and all(title.endswith("?") for title in QUESTIONS)
     chapters = chapter_names()
     for title, body in QUESTIONS.items():
         for part in ("What people see.", "What to do.", "How it is found.", "Where it is shown."):
@@ -85,3 +86,31 @@ def test_settings():
     for _ in range(200):
         model(batch()[0])
     found("Before or after the ReLU? Which momentum, which ε?", said(model, learning_rate=1e-9))
+
+
+def test_the_code_runs_and_does_what_is_said(capsys):
+    """The blocks, in their order, on a small network in place of the reader's."""
+    torch.manual_seed(0)
+    convolution = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten()]
+    model = nn.Sequential(*convolution, nn.Linear(8 * 900, 32), nn.BatchNorm1d(32), nn.Linear(32, 10))
+    data = TensorDataset(3 * torch.randn(1100, 3, 32, 32), torch.randint(10, (1100,)))
+    images, targets = data[:2]
+    room = {"torch": torch, "nn": nn, "model": model, "training_set": data, "loss": nn.CrossEntropyLoss()}
+    room |= {"images": images, "targets": targets, "optimizer": torch.optim.SGD(model.parameters(), lr=0.5)}
+    blocks = {
+        title: re.search("^```python\n(.*?)^```", body, re.M | re.S)[1] for title, body in QUESTIONS.items()
+    }
+    for title, block in blocks.items():
+        exec(compile(block, title, "exec"), room)
+        if "update_bn" in block:
+            assert model[1].num_batches_tracked == 31
+        if "GroupNorm" in block:
+            assert re.findall(r"(\d+) values", capsys.readouterr().out) == ["1800", "2"]
+            assert isinstance(model[5], nn.GroupNorm)
+        if "deepcopy" in block:
+            assert room["optimizer"].param_groups[0]["lr"] == 0.05
+            before, after = map(float, capsys.readouterr().out.split("->"))
+            assert after < before and room["last"] is not model[6]
+    assert [len(group["params"]) for group in room["groups"]] == [6, 2]
+    assert not model[1].training and model.training and not model[1].weight.requires_grad
+    assert all(float(number) > 0 for number in capsys.readouterr().out.split())
