@@ -111,6 +111,6 @@ def test_the_code_runs_and_does_what_is_said(capsys):
             assert room["optimizer"].param_groups[0]["lr"] == 0.05
             before, after = map(float, capsys.readouterr().out.split("->"))
             assert after < before and room["last"] is not model[6]
-    assert [len(group["params"]) for group in room["groups"]] == [6, 2]
+    assert [len(group["params"]) for group in room["groups"]] == [8, 2]
     assert not model[1].training and model.training and not model[1].weight.requires_grad
     assert all(float(number) > 0 for number in capsys.readouterr().out.split())
