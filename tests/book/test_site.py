@@ -141,7 +141,7 @@ def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
 def test_every_sentence_of_the_sources_leads_to_pages_of_claims(built_site):
     listed = count_sentences(load_coverage())
     page = (built_site / "html" / "coverage.html").read_text(encoding="utf-8")
-    counted = f"{listed.judged} of {listed.sentences} judged"
+    counted = f"{listed.judged} of {listed.sentences} are judged"
     assert counted in words(built_site / "html" / "coverage.html")
     assert counted in words(built_site / "html" / "index.html")
     links = re.findall(r'class="chip [a-z]+" href="([^"]+)"', page)
