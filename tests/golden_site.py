@@ -123,7 +123,8 @@ def blocks() -> Iterator[tuple[str, str]]:
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
+        yield f"dots {options}", front.pictures(DOTS.format(options), drawn("laptop", VALUES), "index.md")
+    yield "dots of a short run", front.pictures(DOTS.format(""), drawn("smoke", {"b": [4.0]}), "index.md")
     yield (
         "cite",
         citing.citation("A 5 % <coin>", "part/coin", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02"),
@@ -286,8 +287,13 @@ def of_sources() -> Iterator[tuple[str, str]]:
 HUB = "https://github.com/someone/a-book"
 DOTS = "```{{dots}} {}\none <x> | batch | part/chapter#a\nother | none | part/chapter#b\n```\n"
 VALUES = {"a": [1.0, 4.0, np.nan], "b": [4.0]}
-RUN = SimpleNamespace(column=lambda name, _: ([], np.array(VALUES[name])))
-DRAWN = SimpleNamespace(evidence={"part/chapter": RUN})
+
+
+def drawn(profile: str, values: dict) -> SimpleNamespace:
+    run = SimpleNamespace(
+        profile=profile, results=values, column=lambda name, _: ([], np.array(values[name]))
+    )
+    return SimpleNamespace(evidence={"part/chapter": run})
 
 
 def text() -> str:
