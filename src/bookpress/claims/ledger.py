@@ -193,8 +193,9 @@ def _with_what(found: list[Tried]) -> str:
         return ""
     up, down = long.count((False, True)), long.count((True, False))
     return (
-        f" At equal steps, width changes the verdict of {wide or 'none'}. At equal width, longer training changes that of "
-        f"{up + down or 'none'} of {len(long)}. {up} turn from no to yes, {down} from yes to no."
+        f" At equal steps, width changes the verdict of {wide or 'none'}. At equal width, longer training changes the "
+        f"verdict of {up + down or 'none'} of the {len(long)} that both lengths decide: {up} from no to yes, {down} from "
+        "yes to no."
     )
 
 

@@ -273,11 +273,12 @@ def how_sure(rows: Iterable[Row]) -> str:
     count, late = len(found), reasons.total()
     if not late:
         return f"All {count} tests of this chapter were fixed before its run" if count else "No test"
-    why = ", ".join(reason for reason, _ in reasons.most_common())
+    each = ", each for one of these reasons" * (len(reasons) > 1)
+    why = each + ": " + "; ".join(reason for reason, _ in reasons.most_common())
     if late == count:
-        return f"The {count} tests of this chapter are exploratory ({why})"
-    others = "the other is" if late == 1 else "the others are"
-    return f"{count - late} of the {count} tests of this chapter were fixed before its run, {others} exploratory ({why})"
+        return f"The {count} tests of this chapter are exploratory{why}"
+    others = "The other is" if late == 1 else f"The other {late} are"
+    return f"{count - late} of the {count} tests of this chapter were fixed before its run. {others} exploratory{why}"
 
 
 def tally(words: Iterable[str]) -> str:

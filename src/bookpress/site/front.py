@@ -31,28 +31,32 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     full = sum(each.profile == "paper" for each in made)
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [book().data_names.get(name, name) for name in names]
-    seeds = sorted(row["n"] for row in rows if row["n"])
-    changed = sum(bool(row["changed"]) and not row["exploratory"] for row in rows)
+    untried = {"not run", "not tested at this scale"}
+    # with n = 1 nothing is random; what no run has judged was not judged by its seeds
+    seeds = sorted(row["n"] for row in rows if (row["n"] or 0) > 1 and row["verdict"] not in untried)
     again = [bool(row["exploratory"]) for row in rows if row["rungs"]]
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
-    untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
+    changed = sum(bool(row["changed"]) and not row["exploratory"] for row in rows)
+    missing = sum(row["verdict"] in untried for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     lines = {
         "Full size": f"{full or 'None'} of {len(made)} chapters ran at both the full width and the full number of steps "
         "of the paper that it tests",
         "Data": ", ".join(data) or "none but formulas",
-        "Seeds": f"A claim is judged by {seeds[0]} to {seeds[-1]} seeds or random trials, half of the claims by "
-        f"{seeds[len(seeds) // 2]} or fewer"
+        "Seeds": f"Where chance has a part, {seeds[0]} to {seeds[-1]} seeds or random trials judge a claim, and half of "
+        f"these claims have {seeds[len(seeds) // 2]} or fewer. Where nothing is random, one run is enough"
         if seeds
         else "none",
         "Tests": f"{len(rows) - young} of {len(rows)} claims have a test that was fixed before its data"
-        + f"; the other {young} are exploratory" * bool(young)
+        + f". In {changed} of these {len(rows) - young} an earlier test or plan was changed first, and fresh seeds, "
+        "drawn after the change, judge the claim"
+        * bool(changed)
+        + f". The other {young} are exploratory: their test was written or changed after the data"
+        * bool(young)
         + f". {len(again)} further claims ask the same at other sizes; {sum(again)} of these are exploratory"
-        * bool(again)
-        + f". The test or the plan of {changed} of all claims was changed later, and fresh seeds judge these"
-        * bool(changed),
-        "Not settled": f"{undecided} of the {len(rows)} claims are open, {untried} are not tested at this scale",
+        * bool(again),
+        "Not settled": f"{undecided} of the {len(rows)} claims are open, {missing} are not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 

@@ -75,7 +75,8 @@ def counted(lists: list[Coverage]) -> str:
     found, titles = claims.count_sentences(lists), claims.source_titles()
     missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
     rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
-    return f"{found.judged} of {found.sentences} are judged, {found.open} wait for a test{rest}"
+    other = found.not_judged - found.open
+    return f"{found.judged} of {found.sentences} are judged, {found.open} wait for a test, {other} need none or cannot have one{rest}"
 
 
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:

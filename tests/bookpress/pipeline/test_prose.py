@@ -230,14 +230,15 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
     )
     assert sure({}, {}) == "All 2 tests of this chapter were fixed before its run"
     assert sure({}, late, {}) == (
-        "2 of the 3 tests of this chapter were fixed before its run, the other is exploratory (test after its data)"
+        "2 of the 3 tests of this chapter were fixed before its run. The other is exploratory: test after its data"
     )
     assert sure(late, more, more) == (
-        "The 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
+        "The 3 tests of this chapter are exploratory, each for one of these reasons: "
+        "5 seeds where 3 were; test after its data"
     )
     assert sure() == "No test"
     assert sure(pooled, late).endswith(
-        "(test after its data). One is judged with the seeds of earlier runs as well"
+        "exploratory: test after its data. One is judged with the seeds of earlier runs as well"
     )
     assert sure(pooled, pooled).endswith(
         "before its run. All are judged with the seeds of earlier runs as well"
