@@ -49,10 +49,10 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
         if seeds
         else "none",
         "Tests": f"{len(rows) - young} of {len(rows)} claims have a test that was fixed before its data"
-        + f". In {changed} of these {len(rows) - young} an earlier test or plan was changed first, and fresh seeds, "
-        "drawn after the change, judge the claim"
+        + f". Of these {len(rows) - young}, {changed} had an earlier test or plan that was changed; fresh seeds, drawn "
+        "after the change, judge them"
         * bool(changed)
-        + f". The other {young} are exploratory: their test was written or changed after the data"
+        + f". The other {young} are exploratory: their test or measure came or changed after the data"
         * bool(young)
         + f". {len(again)} further claims ask the same at other sizes; {sum(again)} of these are exploratory"
         * bool(again),
