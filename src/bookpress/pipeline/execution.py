@@ -31,7 +31,7 @@ from bookpress.claims import locks
 from bookpress.claims.scope import other_settings
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
-from bookpress.pipeline import chapter_runs, compare, gate, handout
+from bookpress.pipeline import chapter_runs, compare, gate, handout, kernels
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
 from bookpress.processes import end_with_parent
@@ -394,9 +394,9 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
     if len(chapters) == 1:
         yield job.run(chapters[0])
         return
-    ends, context = threading.Event(), _context()
-    with ThreadPoolExecutor(jobs) as threads:
-        pending = [threads.submit(_apart, each, job, cores() // jobs, ends, context) for each in chapters]
+    ends, share = threading.Event(), max(1, cores() // jobs)
+    with _context(share) as context, ThreadPoolExecutor(jobs) as threads:
+        pending = [threads.submit(_apart, each, job, share, ends, context) for each in chapters]
         try:
             for future in pending:
                 while not future.done():  # one whose input has to be mended ends all, whichever it is
@@ -413,31 +413,58 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
             raise
 
 
-def _context() -> Any:
+#: What kernels import besides the book, and what executes them.
+LIBRARIES = [
+    "torch._dynamo",
+    "scipy.stats",
+    "matplotlib.pyplot",
+    "ipykernel.kernelapp",
+    "papermill",
+    "jupytext",
+]
+
+
+@contextmanager
+def _context(share: int) -> Iterator[Any]:
     """Processes that begin with what a chapter's takes seconds to import, where the system can fork them: from a
     server that has imported it once, at a socket whose name must be short."""
     if sys.platform != "linux" or len(tempfile.gettempdir()) > LONGEST_TEMPORARY:
-        return multiprocessing.get_context("spawn")
+        yield multiprocessing.get_context("spawn")
+        return
     from multiprocessing import forkserver
 
     context = multiprocessing.get_context("forkserver")
-    heavy = ("torch", "scipy.stats", "papermill", "jupytext")
-    context.set_forkserver_preload([*heavy, __name__, f"{book().package}.book"])
-    if threading.current_thread() is threading.main_thread():
-        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the server keeps, also while it imports
+    context.set_forkserver_preload([*LIBRARIES, __name__, f"{book().package}.book"])
+    before, heard = dict(os.environ), None
+    with tempfile.TemporaryDirectory() as own:
+        # Libraries read these while they are imported, and a kernel that is a copy has what it finds elsewhere.
+        os.environ |= {
+            "MATPLOTLIBRC": os.devnull,
+            "MPLCONFIGDIR": own,
+            "MPLBACKEND": "agg",
+            "PYTHONHASHSEED": "0",
+        }
+        os.environ.setdefault("OMP_NUM_THREADS", str(share))
+        if threading.current_thread() is threading.main_thread():
+            # The server keeps that, also while it imports.
+            heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             forkserver.ensure_running()
         finally:
-            signal.signal(signal.SIGINT, heard)
-    return context
+            os.environ.clear()
+            os.environ |= before
+            if heard is not None:
+                signal.signal(signal.SIGINT, heard)
+        yield context
 
 
 def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, context: Any) -> ChapterOutcome:
     """Run it in a process of its own, whose end is this chapter's failure and no other's."""
     if ends.is_set():
         return ChapterOutcome(False)
+    copied = context.get_start_method() == "forkserver"
     with ProcessPoolExecutor(
-        1, context, initializer=_begin, initargs=(max(1, share), book().package)
+        1, context, initializer=_begin, initargs=(share, book().package, copied)
     ) as pool:
         try:
             return pool.submit(job.run, chapter).result()
@@ -451,9 +478,11 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, contex
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
 
 
-def _begin(share: int, package: str) -> None:
+def _begin(share: int, package: str, copied: bool) -> None:
     """In the process: the book, its share of the cores, and an end with its parent."""
     importlib.import_module(f"{package}.book")
+    if copied:  # a copy has the server's imports, and so has a kernel that is a copy of it
+        kernels.copy_this_process(list(folders()))
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
     for each in exits.SIGNALS:  # Ctrl-C reaches every process of the terminal

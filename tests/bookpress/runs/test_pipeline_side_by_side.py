@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import signal
@@ -59,6 +60,46 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
     failed = [line for line in done.stderr.splitlines() if line.startswith("FAILED")]
     assert [re.split(":| failed", line)[0] for line in failed] == ["FAILED part/wrong", "FAILED part/killed"]
     assert "ValueError: no luck" in done.stderr and "its process was ended" in failed[1]
+
+
+FOUND = """
+import json, os, signal, sys
+import random
+import matplotlib, numpy, torch
+import bnbook, bookpress, bookpress.results
+here = os.getcwd()
+found = {
+    "hash": hash("of a word"),
+    "threads": torch.get_num_threads(),
+    "style": [str(matplotlib.rcParams), matplotlib.get_backend()],
+    "path": [place.replace(here, "") for place in sys.path],
+    "packages": [each.__file__.replace(here, "") for each in (bnbook, bookpress, bookpress.results)],
+    "environment": sorted(set(os.environ) - {"MATPLOTLIBRC", "TORCHINDUCTOR_CACHE_DIR"}),  # libraries' own
+    "folders": [os.environ[name].replace(here, "") for name in ("MPLCONFIGDIR", "IPYTHONDIR")],
+    "signals": [str(signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)],
+    "leads its session": os.getsid(0) == os.getpid(),
+    "drawn": [random.random(), numpy.random.rand(), torch.rand(1, dtype=torch.float64).item()],
+}
+with open(os.environ["SIGN"] + os.environ["BNBOOK_CHAPTER"].replace("/", "-"), "w") as file:
+    json.dump(found, file)
+"""
+
+
+def test_a_kernel_that_is_a_copy_finds_what_a_fresh_one_finds(tmp_path):
+    """Side by side kernels are copies of a server with the libraries, alone one is a program of its own."""
+    root = write(tmp_path / "book", one=FOUND, two=FOUND)
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 17\n")  # the user's own
+    more = {"MATPLOTLIBRC": str(tmp_path / "matplotlibrc"), "BNBOOK_CORES": "1"}
+    bnbook("run", "--all", "--jobs", "1", root=root, alone=True, SIGN=str(tmp_path / "copied-"), **more)
+    bnbook("run", "part/one", root=root, alone=True, SIGN=str(tmp_path / "fresh-"), **more)
+    copied, other, fresh = (
+        json.loads((tmp_path / name).read_text())
+        for name in ("copied-part-one", "copied-part-two", "fresh-part-one")
+    )
+    drawn = [run.pop("drawn") for run in (copied, other, fresh)]
+    assert len({each for run in drawn for each in run}) == 9, "nobody gave a seed"
+    assert copied == other == fresh
+    assert copied["packages"][0].startswith("/code/") and "linewidth: 17" not in copied["style"][0]
 
 
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
