@@ -462,7 +462,7 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, contex
     """Run it in a process of its own, whose end is this chapter's failure and no other's."""
     if ends.is_set():
         return ChapterOutcome(False)
-    copied = context.get_start_method() == "forkserver"
+    copied = context.get_start_method() == "forkserver" and job.profile == "smoke"
     with ProcessPoolExecutor(
         1, context, initializer=_begin, initargs=(share, book().package, copied)
     ) as pool:
@@ -481,7 +481,7 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, contex
 def _begin(share: int, package: str, copied: bool) -> None:
     """In the process: the book, its share of the cores, and an end with its parent."""
     importlib.import_module(f"{package}.book")
-    if copied:  # a copy has the server's imports, and so has a kernel that is a copy of it
+    if copied:  # of the server, and so is the kernel: half of a smoke run would be imports
         kernels.copy_this_process(list(folders()))
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin

@@ -78,6 +78,7 @@ found = {
     "folders": [os.environ[name].replace(here, "") for name in ("MPLCONFIGDIR", "IPYTHONDIR")],
     "signals": [str(signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)],
     "leads its session": os.getsid(0) == os.getpid(),
+    "an accelerator was asked before": torch.cuda._is_in_bad_fork(),  # then a copy could not use it
     "drawn": [random.random(), numpy.random.rand(), torch.rand(1, dtype=torch.float64).item()],
 }
 with open(os.environ["SIGN"] + os.environ["BNBOOK_CHAPTER"].replace("/", "-"), "w") as file:
