@@ -26,6 +26,11 @@ INSTALLER ?= uv
 install_packages = { test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install --python $(BIN)/python $(1); } || \
 	$(BIN)/python -m pip install $(1)
 
+# Said when the plain index is taken, at the end of the installation, and by each later call with the same TORCH_INDEX.
+PLAIN = plain index instead of $(TORCH_INDEX)
+say_plain = echo "make: $(NO_TORCH): it comes from the plain index, with its GPU libraries" \
+	"(5.6 GB); for another try: make distclean, then this command again"
+
 # uv leaves compiling to the first import, which must then be allowed to keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -94,8 +99,8 @@ distclean: clean
 
 install: $(VENV)/package.stamp
 ifneq ($(TORCH_INDEX),)
-	@test "$(TORCH_INDEX)" = "$$(cat $(VENV)/torch-index)" || { \
-	echo "make: torch was installed from elsewhere before TORCH_INDEX was set: run make distclean first"; exit 2; }
+	@case "$$(cat $(VENV)/torch-index)" in "$(TORCH_INDEX)") ;; "$(PLAIN)") $(say_plain) ;; \
+	*) echo "make: torch was installed from elsewhere before TORCH_INDEX was set: run make distclean first"; exit 2;; esac
 endif
 
 $(BIN)/python:
@@ -109,13 +114,12 @@ $(BIN)/python:
 # from one build: torchvision does not import beside a torch from another index.
 $(VENV)/lock.stamp: requirements.lock | $(BIN)/python
 	test "$(INSTALLER)" != uv || $(BIN)/python -m pip install -q $$(grep '^uv==' requirements.lock) || true
+	@echo "$(TORCH_INDEX)" > $(VENV)/torch-index
 ifneq ($(TORCH_INDEX),)
 	@{ test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install --python $(BIN)/python $(TORCH); } || $(TORCH_BY_PIP) || \
-	echo "make: $(NO_TORCH): it comes from the plain index, with its GPU libraries" \
-	"(5.6 GB); for another try: make distclean, then this command again"
+	{ $(say_plain); echo "$(PLAIN)" > $(VENV)/torch-index; }
 endif
 	$(call install_packages,-r requirements.lock)
-	echo "$(TORCH_INDEX)" > $(VENV)/torch-index
 	touch $@
 
 # The package itself, and JupyterLab told (in this environment only) to open a chapter's text as a notebook.
