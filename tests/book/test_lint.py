@@ -60,6 +60,8 @@ def test_the_page_of_public_names_has_names_that_there_are():
     gone = [f"{room}.{name}" for room, names in listed for name in names.split(", ")
             if not hasattr(importlib.import_module(room), name)]  # fmt: skip
     assert len(listed) > 10 and gone == []
+    bound = [name for _, names in listed for name in names.split(", ")]
+    assert len(set(bound)) == len(bound), "copied together, one import would overwrite another"
 
 
 def test_a_chapter_checks_its_parameters_before_it_uses_one():
