@@ -278,10 +278,13 @@ def _build(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import chapters
     from bookpress.site import build
 
+    if refused := _unless_refused(arguments, chapters.discover()):  # said before minutes of drawing
+        print(f"nothing is built; {command_name()} build --anyway leaves it out", file=sys.stderr)
+        return refused
     started = time.perf_counter()
     page = build.build(arguments.profile)
     print(f"built in {time.perf_counter() - started:.0f} s; open {page.as_uri()}")
-    return _unless_refused(arguments, chapters.discover())
+    return DONE
 
 
 def _unless_refused(arguments: argparse.Namespace, chapters: list) -> int:

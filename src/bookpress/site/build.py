@@ -51,8 +51,9 @@ def _built(folder: Path, profile: str | None) -> Path:
     staged, output, site = folder / "pages", folder / "output", folder / "html"
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
         shutil.rmtree(old, ignore_errors=True)
-    chapters, shown = pages.stage(staged, profile)
+    chapters, shown = pages.stage(staged, profile, _say)
     rendered, made = output / "_build" / "html", output / "made"
+    _say("rendering the site")
     with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
         handout.write(made, chapters, shown)
         wheel.write(output / "wheel", chapters, shown)
@@ -73,6 +74,11 @@ def _built(folder: Path, profile: str | None) -> Path:
     os.replace(rendered, site)
     shutil.rmtree(folder / "html.old", ignore_errors=True)
     return site / "index.html"
+
+
+def _say(stage: str) -> None:
+    """A build takes minutes: each stage has a line as it begins."""
+    print(f"{stage} …", flush=True)
 
 
 #: This interpreter's jupyter-book, whatever PATH says, in which nbformat starts as quickly as here; without the

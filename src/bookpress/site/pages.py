@@ -168,27 +168,33 @@ ROOT = "../"  # from a chapter's page to the first one
 
 
 @np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
-def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages]:
+def stage(
+    folder: Path, profile: str | None, say: Callable[[str], None] = lambda _: None
+) -> tuple[list[Chapter], prose.Pages]:
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
-    returns the chapters and what they were filled from."""
+    returns the chapters and what they were filled from. What cannot be filled in is said before a figure is drawn."""
     chapters = discover()
+    say(f"reading the runs of {len(chapters)} chapters")
     evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
     shown = prose.Pages(evidence, claims.load_claims())
+    say("filling in the pages")
+    others, sheets = texts(chapters, shown), teaching.sheets()
+    filled_in = [_filled_page(each, shown, sheets.get(each.name, [])) for each in chapters]
     shutil.copytree(paths.book_folder() / "_static", folder / "_static")
     for path in (paths.repository_root() / "_toc.yml", paths.book_folder() / "references.bib"):
         shutil.copy2(path, folder)
     atomic.write_text(folder / "_config.yml", shell.configuration())
     explorers.write(folder, shown)
     runs = [run for run in evidence.values() if run]
+    say("drawing the figures, but for those that an earlier build has drawn")
     pictures.put(runs, folder)
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     atomic.write_json(folder / shell.TOLD, {"titles": titles, "figures": dict(shell.ways(runs, folder))})
-    sheets = teaching.sheets()
-    for chapter in chapters:
-        _chapter_page(chapter, shown, folder, sheets.get(chapter.name, []))
+    for chapter, page in zip(chapters, filled_in, strict=True):
+        _write_page(page, chapter, shown, folder)
     if course := teaching.page():
         atomic.write_text(folder / teaching.PAGE, course)
-    for name, text in texts(chapters, shown).items():
+    for name, text in others.items():
         atomic.write_text(folder / name, _without_missing_figures(text, folder) if name == INDEX else text)
     return chapters, shown
 
@@ -229,21 +235,33 @@ def here(page: str, shown: prose.Pages) -> dict[str, Any]:
     return {"here": number}
 
 
-def _chapter_page(chapter: Chapter, shown: prose.Pages, folder: Path, sheets: list[str]) -> None:
+def _filled_page(chapter: Chapter, shown: prose.Pages, sheets: list[str]) -> Any:
+    """The notebook of a chapter's page with its tokens filled in."""
+    evidence = shown.evidence[chapter.name]
+    page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
+    for cell in filter(_is_written, page.cells):
+        source = cell.source if evidence else unanswered(cell.source, chapter.name)
+        cell.source = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
+    return page
+
+
+def _write_page(page: Any, chapter: Chapter, shown: prose.Pages, folder: Path) -> None:
+    """The notebook beside the figures that were drawn, the first of which opens it."""
     import nbformat
 
     evidence = shown.evidence[chapter.name]
-    page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
     target = folder / f"{chapter.name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
-    written = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    written = [*filter(_is_written, page.cells)]
     for cell in written:
-        source = cell.source if evidence else unanswered(cell.source, chapter.name)
-        text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
-        cell.source = _without_missing_figures(text, target.parent)
+        cell.source = _without_missing_figures(cell.source, target.parent)
     opening = taken_out(written) if evidence else ""
     written[0].source = _after_answer(written[0].source, f"{opening}\n\n{stamp(chapter, evidence, shown)}")
     nbformat.write(page, target)
+
+
+def _is_written(cell: Any) -> bool:
+    return cell.cell_type == "markdown"
 
 
 def filled(text: str, chapter: Chapter, shown: prose.Pages, **instead: str) -> str:

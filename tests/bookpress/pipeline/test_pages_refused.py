@@ -13,7 +13,7 @@ from bnbook.errors import BnbookError
 from bookpress import atomic, paths
 from bookpress.claims import locks
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, publishing
+from bookpress.pipeline import chapter_runs, pictures, publishing
 from bookpress.site import build, pages
 
 
@@ -25,6 +25,26 @@ def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
     monkeypatch.setattr(locks, "now", lambda: "2000-01-01T00:00Z")
     with pytest.raises(BnbookError, match="line 1 is dated 2.*; expected 2000-01-01T00:00Z or earlier"):
         build.build(None)
+
+
+INCOMPLETE = "source: {key: folklore, version: oral}\ncomplete: true\nsentences:\n- {where: x, says: y, not_judged: 'open: z'}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("coverage/song.yml", "", INCOMPLETE, "it is complete, but no sentence leads to coin-fair"),
+        ("index.md", "mean:part", "mean:prt", "'prt/coin'|prt/coin#heads"),
+        ("part/coin.md", "Is it fair?", "{{ stands:coin-fare = yes }}", "did you mean coin-fair"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_filled_in_is_said_before_a_figure_is_drawn(ran, monkeypatch, file, old, new, said):
+    monkeypatch.setattr(pictures, "put", lambda *_: pytest.fail("figures were drawn"))
+    path = ran / "book" / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(path.read_text().replace(old, new) if old else new)
+    with pytest.raises(BnbookError, match=said):
+        build.build("smoke")
 
 
 @pytest.mark.parametrize("verdict", ["holds", "holds if …"])

@@ -28,7 +28,7 @@ def text_of(path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
 
 
-def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
+def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran, capsys):
     stale = ran / "_build" / "jupyter_execute" / "part"  # trap 2: what an earlier build left
     stale.mkdir(parents=True)
     (stale / "coin.glue.json").write_text('{"heads": "stale"}')
@@ -36,6 +36,8 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     (ran / "_build" / "html" / "removed.html").write_text("old")
     index = build.build("smoke")
     site = index.parent
+    stages = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert stages == ["reading", "filling", "drawing", "rendering"], "a line as each begins"
     mean = f"{chapter_runs.fresh_run(coin(), 'smoke').results['heads'].mean():.1%}".replace("%", " %")
     assert f"Heads came up in {mean} (95 % interval" in text_of(site / "part" / "coin.html")
     assert f"Heads: {mean}" in text_of(index), "another chapter's number"

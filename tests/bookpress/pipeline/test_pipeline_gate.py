@@ -439,7 +439,8 @@ def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
 
 def test_evidence_that_is_refused_is_said_and_fails_a_build_and_a_listing(ran, monkeypatch, capsys):
     published = publishing.publish(laptop_run().chapter, "laptop")
-    monkeypatch.setattr("bookpress.site.build.build", lambda *_: ran / "index.html")
+    built = []
+    monkeypatch.setattr("bookpress.site.build.build", lambda *_: built.append(1) or ran / "index.html")
     for well in (True, False):
         for words in (["claims"], ["claims", "coin"], ["build"]):
             assert main(words) == (0 if well else 1)
@@ -449,6 +450,7 @@ def test_evidence_that_is_refused_is_said_and_fails_a_build_and_a_listing(ran, m
                 "BAD laptop/part/coin does not pass the check and is not shown: coin.json is not"
             )
         published.results_path.write_text(published.results_path.read_text().replace('"share"', '"x"'))
+    assert len(built) == 3, "what is refused is said before minutes of drawing"
     published.notebook_path.unlink()
     assert main(["claims"]) == 1 and "notebook or results file is missing" in capsys.readouterr().err
 
