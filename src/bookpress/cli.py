@@ -258,10 +258,12 @@ def _same(arguments: argparse.Namespace) -> int:
 
 def _publish(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import publishing
+    from bookpress.site import check
 
     for chapter in _chosen(arguments):
         made = publishing.publish(chapter, arguments.profile)
         print("\n".join([f"published {chapter.name} ({arguments.profile})", *publishing.words(made)]))
+    print("".join(f"{line}\n" for line in check.unled()), end="")
     return DONE
 
 

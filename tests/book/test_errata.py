@@ -164,6 +164,14 @@ def test_check_counts_and_reports_a_broken_list(ran):
     assert "locks in" in shown, "what comes behind a fault is looked at, too"
 
 
+def test_a_claim_that_no_sentence_leads_to_is_said_once_and_by_every_command_before_the_site(ran):
+    write(ran, row(EDGE) | {"complete": True})
+    fault = "coverage/song.yml: it is complete, but no sentence leads to coin-fair"
+    for words, code in ((["publish", "coin"], 0), (["check", "coin"], 0), (["check"], 1)):
+        said = bnbook(*words, root=ran, code=code).stdout
+        assert said.count(fault) == 1 and (f"note {fault}" in said) is (code == 0)
+
+
 def test_the_books_own_lists_are_whole(monkeypatch):
     for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
         monkeypatch.delenv(name, raising=False)

@@ -57,14 +57,16 @@ def report(
         fit = {run.chapter.name: run for name, run in reversed(runs.items()) if not problems[name]}
         shown = prose.Pages({each.name: fit.get(each.name) for each in chapters}, claims.load_claims())
         looks["pages"] = lambda: _pages(chapters, shown)
-    well = not any(problems.values())
+    well, amiss = not any(problems.values()), dict[str, str]()
     for part, look in looks.items():  # each is looked at, whatever is wrong with the others
         try:
             lines.append(f"ok  {look()}")
         except PressError as error:
-            lines.append(f"BAD {part}\n      {error}")
-            well = False
-    if "pages" in looks and not lines[-1].startswith("BAD pages"):
+            words = str(error)
+            lines += [f"BAD {part}\n      {words}"] * (words not in amiss.values())  # pages show the coverage
+            amiss[part], well = words, False
+    lines += unled() if own else []
+    if "pages" in looks and "pages" not in amiss:
         broken, said = sentences(shown, own)
         lines += [*(f"BAD {each}" for each in broken), said]
         well = well and not broken
@@ -131,6 +133,15 @@ def _headers(chapters: list[Chapter]) -> str:
 def _coverage() -> str:
     counted = claims.count_sentences(claims.load_coverage())
     return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def unled() -> list[str]:
+    """A note where no site can be built for what is wrong with the coverage."""
+    try:
+        _coverage()
+    except PressError as error:
+        return [f"note {error}; no site is built until then"]
+    return []
 
 
 def _instruments() -> str:
