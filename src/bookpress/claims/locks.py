@@ -33,7 +33,7 @@ from bookpress.texts import read_text
 # file is never rewritten.
 
 NAME = "locks.jsonl"
-AFTER = " after its data"  # what the reason of a line ends with that had something in `seen`
+AFTER = " after its data"  # what the reason of a line ends with of which planned seeds were `seen`
 
 
 def _to_the_minute(value: str) -> str:

@@ -219,7 +219,7 @@ def required_results(evidence: Evidence) -> Lines:
         if claim.figure not in there:
             yield f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws"
     for name in sorted(wanted - recorded):
-        near = did_you_mean(name, recorded - wanted).rstrip()
+        near = did_you_mean(name, recorded).rstrip()
         yield f"result {name!r} is missing; the text or a claim needs it" + f"; {near}" * bool(near)
     yield from map(prose.no_token, prose.malformed(chapter.text))
 
@@ -348,6 +348,15 @@ def commit() -> dict[str, Any]:
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
     changed = elsewhere or any(row[3:] != lines for row in rows)
     return {"commit": head, "dirty": changed or locks.has_new_tests(_git("show", f"HEAD:{lines}").strip())}
+
+
+def to_take_back(claim: str) -> str:
+    """What to do where a claim's last lock came too early, in words: nothing where it is committed."""
+    committed, chain = _git("show", f"HEAD:book/{locks.NAME}").count("\n"), locks.read()
+    new = chain.lines[committed:] if committed else ()
+    if not any(claim in line.tests for line in new) or any(line.event == "published" for line in new):
+        return ""
+    return f"; its last lock is not committed yet, and git checkout book/{locks.NAME} takes it back"
 
 
 def head() -> tuple[str, str]:

@@ -25,6 +25,7 @@ from bookpress.claims.locks import (
     written_by_hand,
 )
 from bookpress.errors import PressError
+from bookpress.pipeline import gate
 from bookpress.pipeline.chapter_runs import fresh_run, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES, PUBLISHED
@@ -206,8 +207,8 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool =
             names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
             return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
         _require_reason(events, chain, why)
+        notes = [note for chapter in chapters for note in _unrecorded(chapter, found[chapter.name])]
         locks.append(events)
-    notes = [note for chapter in chapters for note in _unrecorded(chapter, found[chapter.name])]
     return [
         *(words for each in chapters for event in found[each.name] for words in _words(event, chain, each)),
         *notes,
@@ -222,7 +223,7 @@ def _require_reason(events: Sequence[Mapping[str, Any]], chain: locks.Chain, why
     if changed and not why:
         raise PressError(
             f"the test of {_first(changed)} changed since it was written down; expected the reason, "
-            f'which stands beside the verdict from then on: {command_name()} lock --why "…"'
+            f'which stands beside the verdict from then on: {command_name()} lock --why "…"{gate.to_take_back(changed[0])}'
         )
 
 
@@ -231,11 +232,12 @@ def _first(words: Sequence[str]) -> str:
 
 
 def _unrecorded(chapter: Chapter, events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line on the results that a claim just locked reads and none of the chapter's runs here has: a slip
-    of the pen that is locked is mended only by another lock."""
-    runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
+    """A line on the results that a claim to be locked reads and none of the chapter's runs here has: a slip
+    of the pen that is locked is mended only by another lock. PressError where a smoke run of the code as it is, which
+    records whatever a longer one is judged by, has none such."""
+    smoke = fresh_run(chapter, "smoke")
     known = set[str]()
-    for run in runs:
+    for run in (smoke, *(published(chapter, profile) for profile in PUBLISHED)):
         with suppress(PressError):  # a run that cannot be read is for the gate to judge
             known |= set(run.results if run.results_path.is_file() else ())
     locked = {claim for event in events for claim in event.get("tests", ())}
@@ -248,6 +250,11 @@ def _unrecorded(chapter: Chapter, events: Sequence[Mapping[str, Any]]) -> list[s
     named = [
         f"{name!r}" + "".join(f" (did you mean {n!r}?)" for n in like) for name, like in zip(missing, near)
     ]
+    if smoke.exists and smoke.is_fresh() and smoke.results.header.get("default_parameters"):
+        raise PressError(
+            f"the smoke run of {chapter.name} records no {_first(named)}; expected results that its cells record: mend the "
+            "test, or the cells, and run it again, then lock"
+        )
     return [
         f"note: no run of {chapter.name} here has {_first(named)}; see whether {command_name()} run "
         f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
@@ -255,15 +262,39 @@ def _unrecorded(chapter: Chapter, events: Sequence[Mapping[str, Any]]) -> list[s
 
 
 def _words(event: Mapping[str, Any], chain: locks.Chain, chapter: Chapter) -> list[str]:
-    """Of the plans those of profiles of which the chapter's header says anything; others take what its cell says."""
-    plans = ((each, plan) for each, plan in event.get("planned", {}).items() if chapter.profiles.get(each))
-    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in plans)
+    plans = ((each, event["planned"][each]) for each in _own(chapter, event))
+    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in plans if "seeds" in plan)
+    met = [f"{each} {', '.join(map(_range, seeds))}" for each, seeds in _met(chapter, event).items()]
+    late = f"; seeds that were seen: {'; '.join(met)}: exploratory until others decide" * bool(met)
     notes = ", ".join(filter(None, (event.get("why"), *planned)))
-    late = "; exploratory until seeds decide that nobody has seen" if event.get("seen") else ""
     if event["event"] == "withdrawn":
         return [f"withdrawn {event['claim']} ({notes})"]
     said = {claim: "changed" if chain.tests_of(claim) else "locked" for claim in event["tests"]}
     return [f"{word} {claim} ({notes}{late})" for claim, word in said.items()]
+
+
+def _own(chapter: Chapter, event: Mapping[str, Any]) -> list[str]:
+    """Of the profiles that are planned laptop, and those of which the header says more than of every one."""
+    settings = {each: chapter.profiles.get(each, {}).items() for each in PUBLISHED}
+    given = {each: {(name, repr(value)) for name, value in found} for each, found in settings.items()}
+    common = set.intersection(*(given[each] for each in PUBLISHED if chapter.has(each)))
+    return [each for each in event.get("planned", ()) if each == "laptop" or given[each] - common]
+
+
+def _met(chapter: Chapter, event: Mapping[str, Any]) -> dict[str, list[list[int]]]:
+    """Profile -> those of its planned seeds that were seen."""
+    found = {}
+    for profile in _own(chapter, event):
+        plan = event["planned"][profile]
+        most = max((count for name, count in plan.items() if is_count_of_seeds(name)), default=0)
+        planned = {first + k for first in firsts(plan) for k in range(most)}
+        seen = {seed for low, high in event["seen"].get(profile, ()) for seed in range(low, high + 1)}
+        found[profile] = ranges(planned & seen)
+    return {profile: seeds for profile, seeds in found.items() if seeds}
+
+
+def _range(ends: Sequence[int]) -> str:
+    return f"{ends[0]} to {ends[1]}" if ends[0] < ends[1] else f"{ends[0]}"
 
 
 def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -> list[dict[str, Any]]:
@@ -284,7 +315,8 @@ def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -
         reason = _reason(claim, known, own, profile, why, named)
         if reason is not None:
             seen = known.seen(claim, locked=bool(chain.tests_of(claim.id)))
-            reason = (reason or "test written") * bool(own or seen) + AFTER * bool(seen)
+            late = AFTER * bool(_met(chapter, fixed | {"seen": seen}))
+            reason = (reason or "test written") * bool(own or seen) + late
             new = fixed | {"tests": {}, "seen": seen} | ({"why": reason} if reason else {})
             stroke = strokes.setdefault((reason, json.dumps(seen)), new)
             stroke["tests"][claim.id] = short(claim.test_hash)

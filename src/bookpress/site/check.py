@@ -185,8 +185,9 @@ def unlocked(chapters: list[Chapter] | None = None) -> list[str]:
     for claim in listed.values():
         tests = {line.tests.get(claim.id) for line in chain.of_claim(claim.id)} - {None}
         if short(claim.test_hash) not in tests:
-            state = "another test than its locks have" if tests else "no lock"
-            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
+            state, why = ("another test than its locks have", ' --why "…"') if tests else ("no lock", "")
+            mend = f"{command_name()} lock {claim.chapter}{why}{gate.to_take_back(claim.id) if tests else ''}"
+            lines.append(f"claim {claim.id} has {state}: {mend}")
     own = (line for line in chain.lines if not chapters or line["chapter"] in asked)
     for name in dict.fromkeys(name for line in own for name in line.tests):
         if name not in {claim.id for claim in every} and chain.of_claim(name)[-1].event != "withdrawn":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -45,14 +46,47 @@ def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
     assert "nothing to lock: part/coin" in locking.lock([coin()], "laptop")[0]
 
 
-def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
+def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word_and_goes_back(ran, capsys):
+    """It is refused where a smoke run of the same code tells that the cells do not record it."""
+    before = locks.path().read_text()
     edit(claims_file(ran), "a: heads", "a: head")
+    assert main(["lock", "coin", "--why", "a slip"]) == 2 and locks.path().read_text() == before
+    assert "the smoke run of part/coin records no 'head' (did you mean 'heads'?)" in capsys.readouterr().err
+    edit(ran / "book" / "part" / "coin.md", "import numpy as np", "import numpy as np\n\nOTHER = 1")
     assert main(["lock", "coin", "--why", "a slip"]) == 0
     said = capsys.readouterr().out
     assert "here has 'head' (did you mean 'heads'?); see whether bnbook run" in said
-    assert "git checkout" in said
-    edit(claims_file(ran), "a: head,", "a: heads,")
+    back = "git checkout book/locks.jsonl takes it back"
+    edit(claims_file(ran), "a: head,", "a: draws,")
+    assert 'another test than its locks have: bnbook lock part/coin --why "…"; its last' in problems()
+    assert back in problems() and main(["lock", "coin"]) == 2 and back in capsys.readouterr().err
+    subprocess.run(["git", "-C", str(ran), "checkout", "-q", "book/locks.jsonl"], check=True)
+    assert locks.path().read_text() == before
+    assert "another test" in problems() and back not in problems(), "that lock is committed"
     assert main(["lock", "coin", "--why", "it"]) == 0 and "note" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("", "(test written after its data, laptop n = 3; seeds that were seen: laptop 0 to 2: exploratory"),
+        ("\n    evidence: {first_seed: 2}", "laptop n = 3; seeds that were seen: laptop 2: exploratory"),
+        ("\n    evidence: {first_seed: 100}", "(test written, laptop n = 3)"),
+        (
+            "\n    evidence: {first_seed: 100}\n    paper: {seeds: 4}",
+            "(test written, paper n = 4, laptop n = 3)",
+        ),
+    ],
+)
+def test_a_lock_comes_after_its_data_where_planned_seeds_were_seen(ran, header, said):
+    """Smoke has the settings of the laptop run here; of other profiles only those that the header has are named."""
+    path = ran / "book" / "part" / "coin.md"
+    edit(path, "\n    laptop: {tosses: 400, seeds: 5}\n    paper: {tosses: 1000, seeds: 5}", header)
+    edit(path, "seeds = 3  # runs", "seeds = 3  # runs\nfirst_seed = 0  # the first")
+    locks.path().unlink()
+    chapter_runs.fresh_run(coin(), "laptop").results_path.unlink()
+    (line,) = locking.lock([coin()], "laptop")
+    assert said in line and locks.read().lines[-1]["seen"]["laptop"] == [[0, 2]]
 
 
 def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):

@@ -358,6 +358,12 @@ def test_what_another_run_has_may_be_missing(ran):
     )
 
 
+def test_a_slip_is_near_a_result_that_the_page_reads_as_well(ran):
+    run = coin(ran, "{{ mean:heads | .1% }} {{ mean:head | .1% }}")
+    (slip,) = (each for each in gate.required_results(run) if "'head' is missing" in each)
+    assert slip.endswith("did you mean heads?")
+
+
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
