@@ -15,7 +15,7 @@ from bookpress import paths
 from bookpress.book import book, command_name
 from bookpress.errors import PressError
 from bookpress.exits import DONE, FAILED, guarded
-from bookpress.profiles import PROFILES
+from bookpress.profiles import BUDGETS, PROFILES
 
 try:
     import resource
@@ -89,7 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
-    words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
+    words = (
+        "judge the rerun against the book's bands: of an exact chapter at any profile, else at one at which it is published; "
+        "exit code 1 if it differs or chance cannot be told apart"
+    )
     run.add_argument("--compare", action="store_true", help=words)
     words = "with --compare: all that differs, also from a run that is not comparable"
     run.add_argument("--details", action="store_true", help=words)
@@ -112,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--anyway", action="store_true", help=words)
     for command in (check, claims):
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
+    claims.add_argument("--name", metavar="NAME", help="your own run in runs/NAME")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
     claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
     results = add("results", _results, "the recorded numbers of a chapter, to take away")
@@ -122,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     form = results.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="one line a number (the default)")
     form.add_argument("--json", action="store_true", help="the results file as it is")
+    form.add_argument("--names", action="store_true", help="what is recorded, without its numbers")
     coursework = add("coursework", _coursework, "make students' and instructors' notebooks and autograders")
     coursework.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
     words = "some sheets (default: all)"
@@ -144,7 +149,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters, execution
+    from bookpress.pipeline import chapters, compare, execution
 
     listed = _chosen(arguments)
     given = chapters.read_file(arguments.params) if arguments.params else {}
@@ -164,11 +169,17 @@ def _run(arguments: argparse.Namespace) -> int:
     name = None if arguments.name is None else _own_name(arguments.name)
     job = execution.Job(arguments.profile, changes, arguments.compare, name, arguments.details)
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
-    passed = True
+    for line in compare.ahead(listed, arguments.profile) if arguments.compare else ():
+        print(line, file=sys.stderr, flush=True)
+    passed, slow = True, []
     for outcome in execution.run(listed, job, arguments.jobs):
         for wrong, line in outcome.lines:
             print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
         passed &= outcome.passed
+        slow += [outcome.slow] * bool(outcome.slow)
+    if slow and len(listed) > 1:  # of one its time says it
+        words = f"{len(slow)} of {len(listed)} chapters took longer than {BUDGETS[arguments.profile]} s on this machine"
+        print(f"note: {words}: {', '.join(slow)}", file=sys.stderr)
     return DONE if passed else FAILED
 
 
@@ -300,14 +311,20 @@ def _unless_refused(arguments: argparse.Namespace, chapters: list) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline.chapter_runs import fresh_run
     from bookpress.site import exports
 
     if arguments.instrument:
         print(exports.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = _asked(arguments)
+    if arguments.name is not None:
+        chosen = [each for each in chosen if fresh_run(each, "", _own_name(arguments.name)).exists]
+        arguments.runs = True
+        if not chosen:
+            raise PressError(f"no such run in runs/{arguments.name}; expected the --name of a run of yours")
     names = [chapter.name for chapter in chosen]
-    print(exports.listing(names, arguments.profile, as_data=arguments.json), end="")
+    print(exports.listing(names, arguments.profile, arguments.name, as_data=arguments.json), end="")
     return _unless_refused(arguments, chosen)
 
 
@@ -328,9 +345,15 @@ def _results(arguments: argparse.Namespace) -> int:
         held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
     if held is None or not held.exists:
         wanted = f"{arguments.profile} " if arguments.profile else ""
-        raise PressError(f"{chapter.name} has no {wanted}results here; run it, or name another --profile")
+        other = "--name" if arguments.name else "--profile"
+        raise PressError(f"{chapter.name} has no {wanted}results here; run it, or give another {other}")
     if arguments.json:
         print(held.results_path.read_text(encoding="utf-8"), end="")
+    elif arguments.names:
+        for name, entry in held.results.entries.items():
+            shape = held.results[name].shape[1:]  # of one seed's
+            each = f" of {' x '.join(map(str, shape))}" * bool(shape)
+            print(f"{name:<44} {len(entry['seeds'])} seeds{each}{', ' * bool(entry['unit'])}{entry['unit']}")
     else:
         print(results.as_csv(held.results), end="")
     return DONE

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from bookpress.errors import PressError
 from bookpress.intervals import is_share
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import Evidence, published_runs
+from bookpress.pipeline.chapters import Chapter
 
 #: All results together agree within bands that 99 of 100 honest reruns would keep to.
 COVERAGE = 0.99
@@ -121,7 +123,7 @@ def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
     rest is said with `details` alone.
     Raises PressError where the chapter has no published run.
     """
-    book = counterpart(run)
+    book = counterpart(run.chapter, run.profile)
     same_profile = run.profile == book.profile
     lines = _differences(run, book)
     found = list(rows(run, book)) if same_profile else []
@@ -184,13 +186,31 @@ def _missed(claim: Claim, mine: claims.Row, theirs: claims.Row) -> bool:
     return searched and mine["verdict"] == HOLDS and theirs["verdict"] not in (HOLDS, NOT_TESTED, OPEN)
 
 
-def counterpart(run: Evidence) -> Evidence:
+def counterpart(chapter: Chapter, profile: str) -> Evidence:
     """The book's run at the same profile, else its highest; PressError where there is none."""
-    if there := published_runs(run.chapter):
-        return next((each for each in there if each.folder.name == run.profile), there[0])
+    if there := published_runs(chapter):
+        return next((each for each in there if each.folder.name == profile), there[0])
     raise PressError(
-        f"{run.chapter.name} has no published run to compare with; publish one first ({command_name()} publish)"
+        f"{chapter.name} has no published run to compare with; publish one first ({command_name()} publish)"
     )
+
+
+def ahead(chapters: Iterable[Chapter], profile: str) -> list[str]:
+    """Before a run: of which chapters it will not be comparable, a line for each profile that the book has of them.
+    PressError as for `counterpart`."""
+    found = defaultdict[str, list[str]](list)
+    for chapter in chapters:
+        theirs = counterpart(chapter, profile).folder.name
+        if theirs != profile and not chapter.exact:
+            found[theirs].append(chapter.name)
+    of = {
+        theirs: names[0] if len(names) == 1 else f"{len(names)} chapters" for theirs, names in found.items()
+    }
+    return [
+        f"note: the book has {each} at --profile {theirs} alone, with which no number of a {profile} run is compared; "
+        "--details says what differs"
+        for theirs, each in of.items()
+    ]
 
 
 def _differences(run: Evidence, book: Evidence) -> list[str]:

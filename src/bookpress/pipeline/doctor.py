@@ -130,6 +130,9 @@ def _folders() -> Iterator[Row]:
 def _data() -> Iterator[Row]:
     """The sets that can be loaded, which are read; missing ones are no fault, the smoke profile has its own."""
     data, named, sets = book().data, os.environ.get("BNBOOK_DATA"), list(book().data_names)
+    if named and not Path(named).expanduser().is_dir():
+        yield "data", f"BNBOOK_DATA is {named}, which is no folder; expected the one with the data", False
+        return
     words = "set" if named else "not set; sets are downloaded when a chapter asks"
     yield "data", f"BNBOOK_DATA is {words}", True
     for name in sets:

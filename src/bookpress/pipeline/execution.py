@@ -338,6 +338,7 @@ class ChapterOutcome:
 
     passed: bool = True
     lines: list[tuple[bool, str]] = field(default_factory=list)  # (an error, text)
+    slow: str = ""  # its name, where it took longer than the budget of the profile, whose parameters it had
 
 
 @dataclass(frozen=True)
@@ -364,27 +365,22 @@ class Job:
         except OSError as error:  # a full disk, a folder that cannot be written
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
         seconds = time.perf_counter() - started
-        made, limit = done.results.header["provenance"], BUDGETS[self.profile]
+        header, made = done.results.header, done.results.header["provenance"]
+        slow = chapter.name * (header["default_parameters"] and made["seconds"] > BUDGETS[self.profile])
         lines = [(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
         if cluster.scheduler() and not made["store"]:
             words = f"{chapter.name} trains nothing through the runner: it ran on this machine alone, --scheduler or not"
             lines.append((True, f"note: {words}"))
-        if made["seconds"] > limit:
-            words = (
-                f"{chapter.name}: its cells took {made['seconds']:.0f} s, over the {self.profile} budget of {limit} s: no "
-                "fault on a busy or slow machine, elsewhere give it less to do"
-            )
-            lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = chapter_runs.tally(row["verdict"] for row in chapter_runs.chapter_verdicts(done))
             lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
-            if other := _differing(before, done.results.header["parameters"]):
+            if other := _differing(before, header["parameters"]):
                 lines.append((False, f"it replaced a run with {other}; --name NAME keeps both"))
         if not self.compare:
-            return ChapterOutcome(True, lines)
+            return ChapterOutcome(True, lines, slow)
         compared, found = compare.compare(done, self.details)
-        return ChapterOutcome(found in compare.PASSING, lines + [(False, line) for line in compared])
+        return ChapterOutcome(found in compare.PASSING, lines + [(False, line) for line in compared], slow)
 
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:

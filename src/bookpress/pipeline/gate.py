@@ -25,6 +25,7 @@ from bookpress.kept import kept
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
+from bookpress.profiles import PROFILES
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -390,14 +391,15 @@ def default_parameters(evidence: Evidence) -> Lines:
 
 
 def in_its_place(evidence: Evidence) -> Lines:
-    """A run lies in the folder of its own profile and under the name of its own chapter, and so do its draws."""
+    """A run lies in the folder of its own profile, or in one that it was given, and under the name of its own chapter, and
+    so do its draws."""
     chapter, profile = evidence.results.header.get("chapter"), evidence.results.header.get("profile")
     drawn_at = {(each.header["chapter"], each.header["profile"]) for each in evidence.results.draws}
     if strange := drawn_at - {(evidence.chapter.name, evidence.folder.name)}:
         yield f"a draw of {' at '.join(min(strange))} lies among those of {evidence.name}"
     if chapter != evidence.chapter.name:
         yield f"the results are those of chapter {chapter}, expected {evidence.chapter.name}"
-    if profile != evidence.folder.name:
+    if evidence.folder.name in PROFILES and profile != evidence.folder.name:
         yield f"a {profile} run lies among the {evidence.folder.name} runs"
 
 
@@ -447,20 +449,22 @@ def size(evidence: Evidence) -> Lines:
 # ---- What pages and lists show of a chapter: the run that passes the gate, whose answers are kept by content -------
 
 
-def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
-    """What every page and list shows of a chapter: the fresh run at `profile`, or with None the committed
-    evidence at the highest profile that passes; None where there is nothing to show.
+def passed_run(chapter: Chapter, profile: str | None = None, name: str | None = None) -> Evidence | None:
+    """What every page and list shows of a chapter: the fresh run at `profile` or in runs/`name`, or with neither the
+    committed evidence at the highest profile that passes; None where there is nothing to show.
 
     Raises PressError for a fresh run that does not pass.
     """
-    if profile is None:
+    if profile is None and name is None:
         return next((run for run in published_runs(chapter) if not _remembered(run)), None)
-    run = fresh_run(chapter, profile)
+    run = fresh_run(chapter, profile or "", name)
     if not run.exists:
         return None
     if found := problems(run):
         lines = "; ".join(found[:3])
-        raise PressError(f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again")
+        raise PressError(
+            f"the {name or profile} run of {chapter.name} does not pass the gate: {lines}; run it again"
+        )
     return run
 
 

@@ -23,10 +23,13 @@ OF_CLAIM = "id chapter kind verdict words scope profile remark exploratory locke
 OF_TEST = "role says asks holds n side p sign_p kept".split()
 
 
-def listing(names: list[str], profile: str | None = None, *, as_data: bool = False) -> str:
-    """The named chapters' claims for a terminal, or as JSON, from runs of `profile` or the committed ones."""
+def listing(
+    names: list[str], profile: str | None = None, own: str | None = None, *, as_data: bool = False
+) -> str:
+    """The named chapters' claims for a terminal, or as JSON, from runs of `profile`, those in runs/`own`, or the committed
+    ones."""
     known = [chapter for chapter in chapters.discover() if as_data or chapter.name in names]
-    evidence = {chapter.name: passed_run(chapter, profile) for chapter in known}  # what is kept hangs on all
+    evidence = {each.name: passed_run(each, profile, own) for each in known}  # what is kept hangs on all
     pages = Pages(evidence, [claim for claim in claims.load_claims() if claim.chapter in evidence])
     rows = [row for row in pages.rows.values() if row["chapter"] in names] if as_data else []
     return as_json(rows) if as_data else as_text(pages, names)

@@ -95,6 +95,9 @@ USAGE = [
     ("results coin --name ", "--name ''; expected letters"),
     ("results coin --name mine --profile laptop", "both --name and --profile given"),
     ("results coin --profile paper", "has no paper results"),
+    ("results coin --name mine", "has no results here; run it, or give another --name"),
+    ("claims --name mine", "no such run in runs/mine"),
+    ("claims --name ../x", "--name '../x'; expected letters"),
     ("results nothing", "no chapter 'nothing'"),
     ("coursework book", "is there already"),
     ("measure nowhere.py:make --data digits-standin", "no file 'nowhere.py'"),
@@ -194,6 +197,20 @@ def test_no_home_and_no_name(ran, monkeypatch):
 def test_the_doctor_asks_for_memory(monkeypatch, gibibytes, good):
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=gibibytes * 2**30))
     assert [row[2] for row in doctor._memory()] == [good]
+
+
+def test_the_doctor_names_a_folder_of_data_that_is_not_there_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_DATA", str(tmp_path / "none"))
+    assert [row[::2] for row in doctor._data()] == [("data", False)]
+
+
+def test_the_claims_of_a_run_with_a_name(ran, capsys):
+    shutil.copytree(ran / "runs" / "smoke", ran / "runs" / "mine")
+    said = []
+    for words in (["--runs"], ["--name", "mine"]):
+        assert cli.main(["claims", "coin", *words]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and "not tested" in said[0]
 
 
 def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
@@ -304,6 +321,9 @@ def test_results_as_lines_and_as_they_are(capsys):
     name = next(name for name in held if held[name].ndim == 1)
     values = [float(row["value"]) for row in rows if row["name"] == name]
     assert np.array_equal(values, held[name], equal_nan=True)
+    assert cli.main(["results", MINIMA, "--profile", "laptop", "--names"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in listed] == [[n, str(len(held[n])), "seeds"] for n in held]
     assert cli.main(["results", MINIMA, "--profile", "laptop", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["chapter"] == MINIMA
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from locked_coin import claims_file, coin, edit, edit_results, laptop_run, stamped
 
 from bnbook.errors import BnbookError
+from bookpress import cli
 from bookpress.pipeline import chapter_runs, compare, execution, publishing
 from scripts import course as measuring
 
@@ -124,6 +127,32 @@ def test_the_books_run_at_the_same_profile_is_the_one_to_compare_with(ran):
     shutil.copytree(ran / "executed" / "laptop", ran / "executed" / "paper")
     edit(ran / "executed" / "paper" / "part" / "coin.json", '"profile": "laptop"', '"profile": "paper"')
     assert "agrees with the book's laptop run" in judged()[0]
+
+
+def test_what_cannot_be_compared_or_is_slow_is_said_of_a_run_once(ran, monkeypatch, capsys):
+    """The first before anything runs, the second behind several chapters of the profile's own parameters."""
+    with pytest.raises(BnbookError, match="no published run to compare with"):
+        compare.ahead([coin()], "smoke")
+    publish()
+    assert compare.ahead([coin()], "laptop") == [] == compare.ahead([replace(coin(), exact=True)], "smoke")
+    run, slow = laptop_run(), []
+    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
+    monkeypatch.setitem(execution.BUDGETS, "laptop", -1)
+    for default in (True, False):
+        run.results.header["default_parameters"] = default
+        slow.append(execution.Job("laptop", {run.chapter.name: {}}).run(run.chapter))
+    assert [each.slow for each in slow] == ["part/coin", ""]
+    monkeypatch.setattr(execution, "run", lambda *_: iter(slow))
+    for chapters, late in ([coin()], 0), ([coin()] * 2, 1):
+        monkeypatch.setattr(cli, "_chosen", lambda _, chapters=chapters: chapters)
+        assert cli.main(["run", "coin", "--compare"]) == 0
+        first, *rest = capsys.readouterr().err.splitlines()
+        assert re.search(
+            r"has (part/coin|2 chapters) at --profile laptop alone, with which no number of a smoke", first
+        )
+        assert [line for line in rest if "1 of 2 chapters took longer than 20 s" in line] == rest and len(
+            rest
+        ) == late
 
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
