@@ -122,10 +122,9 @@ endif
 	$(call install_packages,-r requirements.lock)
 	touch $@
 
-# The package itself, and JupyterLab told (in this environment only) to open a chapter's text as a notebook.
+# The package itself.
 $(VENV)/package.stamp: $(VENV)/lock.stamp pyproject.toml
 	$(call install_packages,--no-deps --no-build-isolation -e .)
-	JUPYTER_CONFIG_DIR=$(VENV)/etc/jupyter $(BIN)/python -m jupytext_config set-default-viewer markdown
 	touch $@
 
 # What is locked stays at its version unless pyproject.toml or LOCK_FLAGS=--upgrade says otherwise.

@@ -138,6 +138,11 @@ def test_the_same_pythons_everywhere():
     assert "not (3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
 
 
+def test_jupyterlab_opens_a_chapter_as_text():
+    """As a notebook it would save it by itself, without the reasons in its header."""
+    assert "set-default-viewer" not in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
 def test_every_import_of_the_package_is_declared():
     extras = PROJECT["optional-dependencies"]
     wanted = {

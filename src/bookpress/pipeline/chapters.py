@@ -72,7 +72,7 @@ def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any
         value, said = values.get(target.id, own), (beside or {}).get(target.id, own)
         comment = lines[last].encode()[place.end_col_offset :].decode()
         if beside and said != value and target.id != "profile":
-            comment = f"{comment}; the book's run: {said!r}" if comment else f"  # the book's run: {said!r}"
+            comment = "  # " + "; ".join(filter(None, (f"the book's run: {said!r}", comment.strip(" #"))))
         start = lines[place.lineno - 1].encode()[: place.col_offset].decode()
         lines[first : last + 1] = [f"{start}{_literal(value)}{comment}"]
     return "\n".join(lines)

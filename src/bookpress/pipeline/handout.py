@@ -16,8 +16,8 @@ from nbformat.v4 import new_code_cell as code_cell
 from nbformat.v4 import new_markdown_cell as markdown_cell
 from nbformat.v4 import new_output
 
-from bookpress import atomic, claims
-from bookpress.book import book, repository, settings
+from bookpress import atomic, claims, paths
+from bookpress.book import book, command_name, repository, settings
 from bookpress.claims import reading
 from bookpress.errors import PressError
 from bookpress.exits import guarded
@@ -105,8 +105,10 @@ BLOCK = re.compile(
 )
 OPTION = re.compile(r"^:([a-z-]+):[ \t]*(.*)\n", re.M)
 LABELLED = re.compile(r"\$\$(?P<formula>[^$]*?)\s*\$\$ \((?P<label>[a-z0-9-]+)\)")
-ROLE = re.compile(r"\{(?P<name>cite|cite:t|eq|ref)\}`(?P<text>[^`]*)`")
-LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?P<target>/[\w/.-]+\.ipynb|#[\w-]+)\)")
+ROLE = re.compile(r"(?P<space> ?)\{(?P<name>cite|cite:t|eq|ref)\}`(?P<text>[^`]*)`")
+LINK = re.compile(
+    r"(?<!!)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?:#[\w-]+|/(?P<page>[\w/-]+)\.(?P<kind>ipynb|md))\)"
+)
 EXPLORER = re.compile(r'^<div class="explorer"[^>]*>\n(?P<still>.*?)\n</div>$', re.M | re.S)
 
 
@@ -115,11 +117,14 @@ def equation_numbers(text: str) -> dict[str, int]:
     return {match["label"]: number for number, match in enumerate(LABELLED.finditer(text), start=1)}
 
 
-def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], str]) -> str:
+def plain(
+    text: str, numbers: Mapping[str, int], figure: Callable[[str, str], str], neighbours: str = ""
+) -> str:
     """The text without directives, roles and links that only the site can follow.
 
     numbers: of the chapter's labelled formulas. figure: (path, caption) -> what stands in place of a figure.
-    An exercise becomes a headed paragraph, a solution folds, a citation is author and year, a labelled
+    neighbours: the way to the folder with all chapters' notebooks, "../", where it lies among them.
+    An exercise becomes a headed paragraph, solutions and dropdowns fold, a citation is author and year, a labelled
     formula has its number.
     """
 
@@ -129,26 +134,34 @@ def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], st
         body = inside(OPTION.sub("", match["body"]).strip())
         if name == "figure":
             return figure(argument, body)
-        if name == "solution":
-            return f"<details>\n<summary>Solution</summary>\n\n{body}\n\n</details>"
-        title = argument or options.get("title", name.capitalize())
+        if name in ("index", "container"):  # entries of the site's index, a class of its style
+            return body
+        title = "Solution" if name == "solution" else argument or options.get("title", name.capitalize())
         if name == "exercise":
             title = f"Exercise{': ' + argument if argument else ''}"
+        if name == "solution" or options.get("class") == "dropdown":
+            return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
         return f"**{title}**\n\n{body}"
 
     def role(match: re.Match) -> str:
         name, text = match["name"], match["text"]
         if name == "eq":
-            return f"({numbers[text]})"
-        if name == "ref":
-            return text.partition(" <")[0]
-        shown = [_citation(key.strip(), in_text=name == "cite:t") for key in text.split(",")]
-        return ", ".join(shown) if name == "cite:t" else f"({'; '.join(shown)})"
+            said = f"({numbers[text]})"
+        elif name == "ref":
+            said = text.partition(" <")[0]
+        else:
+            said = _cited(text.split(","), name == "cite:t", match.string[: match.start()])
+        return f"{match['space']}{said}" if said else ""
 
     def link(match: re.Match) -> str:
-        """Its words, and the chapter that it leads to."""
-        text, target = match["text"], match["target"]
-        return text if target.startswith("#") else f"{text} (*{target.strip('/').removesuffix('.ipynb')}*)"
+        """To the notebook beside this one; else its words, and the title of the page that it leads to."""
+        text, page = match["text"], match["page"]
+        if not page:
+            return text
+        if neighbours and match["kind"] == "ipynb":
+            return f"[{text}]({neighbours}{page}.ipynb)"
+        title = f"*{_title(page)}*"
+        return title if text.strip("*") == title.strip("*") else f"{text} ({title})"
 
     def inside(text: str) -> str:
         text = EXPLORER.sub(r"*On the site of the book this can be explored by hand.*\n\g<still>", text)
@@ -159,13 +172,26 @@ def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], st
     return inside(BLOCK.sub(block, text))
 
 
-def _citation(key: str, in_text: bool) -> str:
-    """Author and year of an entry of book/references.bib: "Ioffe and Szegedy 2015"."""
-    fields = claims.references().get(key, {})
-    names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
-    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-    year = fields.get("year", "")
-    return who + (f" ({year})" if in_text else f" {year}") if year else who
+def _title(page: str) -> str:
+    """The heading of a page of the book, of one that only the site has its name."""
+    path = paths.book_folder() / f"{page}.md"
+    found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M) if path.is_file() else None
+    return found[1] if found else page
+
+
+def _cited(keys: Sequence[str], in_text: bool, before: str) -> str:
+    """Author and year of entries of book/references.bib: "(Ioffe and Szegedy 2015)", in a text "Ioffe and Szegedy
+    (2015)"; behind the name itself, which ends what stands `before`, the year alone."""
+    said = []
+    for key in map(str.strip, keys):
+        fields = claims.references().get(key, {})
+        names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
+        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        known = (who, f"{names[0]} and others", names[-1])
+        who = "" if before.rstrip().lower().endswith(tuple(map(str.lower, known))) else who
+        year = fields.get("year", "")
+        said.append(f"{who} ({year})" if in_text and year else f"{who} {year}".strip())
+    return ", ".join(said) if in_text else f"({'; '.join(said)})" if any(said) else ""
 
 
 # ---- The notebook that is handed out: a chapter in plain Markdown that runs by itself, at the smoke profile --------
@@ -184,18 +210,33 @@ TO_RUN_AGAIN = (
 )
 
 
-def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
+#: The head of the parameters' cell.
+PROFILE = "# profile only names this run, it changes no value."
+BOOKS = """ For the book's run set it to "{profile}"
+# and each value below to what its comment calls the book's; in the book's folder:
+# {command} run {chapter} --profile {profile}"""
+#: Tag of a cell -> what of it JupyterLab shows folded.
+FOLDED = {"hide-input": ["source"], "hide-output": ["outputs"], "hide-cell": ["source", "outputs"]}
+
+
+def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False, lab: bool = False) -> Any:
     """The chapter's notebook for a reader's own machine.
 
     Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that draws its
     figure, and the book's main figure where the notebook draws its own; the smoke parameters are active, the run's stand
-    beside them; the last cell judges what the notebook has measured by the book's claims. own: with the run's parameters
-    active and its outputs.
+    beside them; what the book folds is folded; the last cell judges what the notebook has measured by the book's claims.
+    own: with the run's parameters active and its outputs. lab: among the notebooks of all chapters.
     """
     evidence, page = shown.evidence.get(chapter.name), chapter.notebook.copy()
     used = evidence.results.header["parameters"] if evidence else {}
     made = iter(chapter_runs.ran_cells(evidence.notebook)) if own else None
     drawn, main = _drawing_cells(page.cells), next(iter(pictures.shown(chapter)), "")
+    stored = _drawn(evidence, main) if evidence and not own and main in drawn else []
+    neighbours = "../" * chapter.name.count("/") * lab
+    about = (
+        {"profile": evidence.profile, "command": command_name(), "chapter": chapter.name} if evidence else {}
+    )
+    head = PROFILE + (BOOKS.format(**about) if about else "")
     numbers = equation_numbers(chapter.text)
     below = [markdown_cell("") for _ in page.cells]  # captions of what each cell draws
 
@@ -203,26 +244,33 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
         name = Path(path).stem
         if (place := drawn.get(name)) is None:
             return f"*Figure {name}.* {text}"
-        words = f"*Figure {name}, which the cell above draws when it runs.* {text}"
-        below[place].source = f"{below[place].source}\n\n{words}".lstrip()
+        words = "the cell above draws it from your run; this caption tells of the book's"
+        if own:
+            words = "the cell above draws it when it runs"
+        elif stored and name == main:
+            words = "the book's own run; running the cell above puts yours in its place, and this caption stays the book's"
+        below[place].source = f"{below[place].source}\n\n*Figure {name}: {words}.* {text}".lstrip()
         return ""
 
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
         source = original.source
         if original.cell_type == "markdown":
-            text = plain(prose.fill(source, chapter.name, shown), numbers, caption)
+            text = plain(prose.fill(source, chapter.name, shown), numbers, caption, neighbours)
             cells.append(markdown_cell(re.sub(r"\n{3,}", "\n\n", text).strip()))
         elif is_parameters(original):
-            values = (used,) if own else ({}, used)
-            cells.append(code_cell(with_values(source, *values), metadata={"tags": ["parameters"]}))
-        elif own or not source.startswith("show_verdicts("):
-            cells.append(code_cell(source))
+            source = with_values(source, used) if own else f"{head}\n{with_values(source, {}, used)}"
+            cells.append(code_cell(source, metadata={"tags": ["parameters"]}))
+        elif own or not re.search(r"^show_verdicts\(", source, re.M):
+            tags = original.metadata.get("tags", [])
+            folded = {f"{part}_hidden": True for tag in tags for part in FOLDED.get(tag, ())}
+            cells.append(code_cell(source, metadata={"jupyter": folded} if folded else {}))
         if made and original.cell_type == "code":
             ran = next(made)
-            cells[-1] |= {each: ran[each] for each in ("outputs", "execution_count", "metadata")}
-        elif evidence and not own and number == drawn.get(main):
-            cells[-1]["outputs"] = _drawn(evidence, main)
+            cells[-1] |= {each: ran[each] for each in ("outputs", "execution_count")}
+            cells[-1].metadata |= ran.metadata
+        elif number == drawn.get(main):
+            cells[-1]["outputs"] = stored
         cells.append(below[number])
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     title, _, rest = cells[0].source.partition("\n")
@@ -257,15 +305,16 @@ def content(page: Any) -> str:
     return hashlib.sha256("\0".join(cell.source for cell in page.cells).encode()).hexdigest()
 
 
-def write(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages, keep: bool = False) -> list[Path]:
-    """Write PART/chapter.ipynb for each chapter; `keep`: not over one in which somebody has worked.
+def write(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages, lab: bool = False) -> list[Path]:
+    """Write PART/chapter.ipynb for each chapter; `lab`: a reader's own folder, where links lead from one to the other
+    and none is written over in which somebody has worked.
 
     Returns those that were kept although the book's differ.
     """
     kept = []
     for chapter in chapters:
-        path, page = folder / f"{chapter.name}.ipynb", notebook(chapter, shown)
-        if keep and path.is_file():
+        path, page = folder / f"{chapter.name}.ipynb", notebook(chapter, shown, lab=lab)
+        if lab and path.is_file():
             written, now = _worked_in(path)
             if written == page.metadata[book().package]["content"]:
                 continue  # with the outputs and the edits of its reader
@@ -306,9 +355,13 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
             f"*The numbers in the text are those of the {run} whose outputs stand below, also after you run the cells "
             "again, and the sentences state the book's verdicts; then the last cell sets yours beside the book's.*"
         )
+    real = [each for each in evidence.chapter.data if not each.endswith("-standin")]
+    names = " and ".join(book().data_names.get(each, each) for each in real)
+    small = f"small settings and stand-ins for {names}" if names else "small settings"
     return (
-        f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "
-        "sets your own beside them.*"
+        f"**The text, its tables and captions speak of the book's {run}, also below cells that you have run; this "
+        f"notebook's cells start with {small}, and what they print and draw is of your run.** The last cell sets it beside "
+        "the book's."
     )
 
 
@@ -344,7 +397,7 @@ def main(folders: list[str]) -> int:
     )
     print(words, flush=True)
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
-    kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), keep=True)
+    kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), lab=True)
     for path in kept:
         print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")
     return 0

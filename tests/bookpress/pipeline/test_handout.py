@@ -23,8 +23,18 @@ from bookpress.schema import as_plain
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(
-    r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"|^% ", re.M
+    r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"|^% |"
+    r"^\*\*! |\]\(/",
+    re.M,
 )
+
+
+#: What the site folds of a cell -> what JupyterLab does.
+SHUT = {
+    "hide-input": ["source_hidden"],
+    "hide-output": ["outputs_hidden"],
+    "hide-cell": ["source_hidden", "outputs_hidden"],
+}
 
 
 @pytest.fixture
@@ -65,19 +75,31 @@ def test_every_notebook_of_the_book_is_plain(book, monkeypatch):
             left = [match[0] for match in RAW.finditer(text(page))]
             assert not left, (chapter.name, left)
             assert page.cells[0].source.startswith("# ")
+            shut = {cell.source: set(cell.metadata.get("jupyter", ())) for cell in page.cells}
+            for cell in chapter.notebook.cells:
+                tags = {*cell.metadata.get("tags", ())} if "show_verdicts(" not in cell.source else set()
+                parts = {part for tag, parts in SHUT.items() if tag in tags for part in parts}
+                assert shut.get(cell.source, parts) == parts, (chapter.name, cell.source)
             last = "profile, exact=True)" if chapter.exact else "profile)"
             judged = any(claim.chapter == chapter.name for claim in shown.claims)
             assert page.cells[-1].source.endswith(last) or not judged
         code = [cell.source for cell in page.cells if cell.cell_type == "code"]
+        assert sum("show_verdicts(" in source for source in code) == judged, "its table comes once"
         assert set(chapter.code_cells) - set(code) <= {c for c in chapter.code_cells if "show_verdicts(" in c}
 
 
 #: What a page says in MyST -> in plain Markdown.
 MYST = {
     "See {cite}`a, b` and {cite:t}`c`.": "See (Ann 2001; Bob and Cy 2002) and Di et al. (2003).",
+    "Ann {cite}`a`, Bob and Cy {cite}`b`": "Ann (2001), Bob and Cy (2002)",
+    "Di et al. {cite}`c` or Di, Bob and Cy {cite}`c` or Di and others {cite}`c`": (
+        "Di et al. (2003) or Di, Bob and Cy (2003) or Di and others (2003)"
+    ),
+    "Wiki {cite}`d` says, or the page {cite}`d`": "Wiki says, or the page (Wiki)",
     "{eq}`two` follows from {eq}`one`": "(2) follows from (1)",
     "and {ref}`the exercise <x>`": "and the exercise",
-    "[the landscape](/santurkar/landscape.ipynb), [Figure 1](#a)": "the landscape (*santurkar/landscape*), Figure 1",
+    "[tossed](/part/coin.ipynb), [Figure 1](#a)": "tossed (*A coin*), Figure 1",
+    "[*A tiny book*](/index.md), [all](/made.md)": "*A tiny book*, all (*made*)",
     "[Out](https://example.org/a)": "[Out](https://example.org/a)",
     "% a comment\n(there)=\n$$\na = b\n$$ (one)\n\n$$ c = d $$": "$$\na = b \\tag{1}\n$$\n\n$$ c = d $$",
     "$$ e = f $$ (two)": "$$ e = f \\tag{2}\n$$",
@@ -89,6 +111,10 @@ MYST = {
         "<coin.figures/shares.svg: Its caption with $x$.>"
     ),
     "```{note}\nMind.\n```": "**Note**\n\nMind.",
+    ":::{admonition} A proof of $x$\n:class: dropdown\n\nSo [it](/part/coin.ipynb) is.\n:::": (
+        "<details>\n<summary>A proof of $x$</summary>\n\nSo it (*A coin*) is.\n\n</details>"
+    ),
+    "```{index} ! rank collapse\n```\n\n:::{container} rungs\nOne.\n:::": "\n\nOne.",
     '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.': (
         "*On the site of the book this can be explored by hand.*\n\n| a |\n|---|\n\n\nMore."
     ),
@@ -105,6 +131,9 @@ BIBLIOGRAPHY = """@misc{a,
   author = {Di, D. and Bob, B. and Cy, C.},
   year = {2003}
 }
+@misc{d,
+  author = {{Wiki}}
+}
 """
 
 
@@ -114,6 +143,8 @@ def test_the_text_without_directives_and_roles(tiny):
     assert numbers == {"one": 1, "two": 2}
     for text, plain in MYST.items():
         assert handout.plain(text, numbers, lambda path, caption: f"<{path}: {caption}>") == plain
+    beside = handout.plain("[tossed](/part/coin.ipynb), [all](/made.md)", {}, str, neighbours="../")
+    assert beside == "[tossed](../part/coin.ipynb), all (*made*)"
 
 
 def test_a_chapter_as_it_is_handed_out(ran):
@@ -122,19 +153,36 @@ def test_a_chapter_as_it_is_handed_out(ran):
     page = handout.notebook(chapter, prose.Pages({"part/coin": run}, claims.load_claims()))
     kinds = [(cell.cell_type, cell.source) for cell in page.cells]
     assert kinds[0][1].startswith(
-        "# A coin\n\n*The numbers and verdicts in the text are those of the book's laptop run"
+        "# A coin\n\n**The text, its tables and captions speak of the book's laptop run"
     )
+    assert "cells start with small settings, and" in kinds[0][1]
     assert "of 400 tosses" in kinds[0][1] and "**To run it**" in kinds[0][1]
-    parameters = next(source for _, source in kinds if source.startswith('profile = "smoke"'))
-    assert "tosses = 100  # tosses a run; the book's run: 400" in parameters
+    parameters = next(source for _, source in kinds if '\nprofile = "smoke"\n' in source)
+    assert parameters.startswith(
+        "# profile only names this run, it changes no value. For the book's run set it"
+    )
+    assert "bnbook run part/coin --profile laptop\n" in parameters
+    assert "tosses = 100  # the book's run: 400; tosses a run\n" in parameters
     assert "rate = 0.5  # chance of heads\n" in parameters
     assert page.cells[1].source.startswith("# @title Set-up") and "source = ''  #" in page.cells[1].source
     drawing = next(k for k, (_, source) in enumerate(kinds) if 'figure("shares"' in source)
     assert kinds[drawing + 1][1].startswith(
-        "*Figure shares, which the cell above draws when it runs.* The share of heads, "
+        "*Figure shares: the book's own run; running the cell above puts yours in its place, and this caption"
     )
     assert "| A coin shows heads half of the time." in text(page)
     assert not [source for _, source in kinds if "carry(" in source], "the package carries the claims"
+    own = handout.notebook(chapter, prose.Pages({"part/coin": run}, claims.load_claims()), own=True)
+    for each in (page, own):
+        shut = {cell.source: "jupyter" in cell.metadata for cell in each.cells if cell.cell_type == "code"}
+        assert [shut for source, shut in shut.items() if 'figure("shares"' in source] == [True]
+        assert [shut for source, shut in shut.items() if "\nseeds = " in source] == [False]
+    assert "*Figure shares: the cell above draws it when it runs.* The share" in text(own)
+    without = handout.notebook(chapter, prose.Pages({"part/coin": None}, claims.load_claims()))
+    assert (
+        "*Figure shares: the cell above draws it from your run; this caption tells of the book's.*"
+        in text(without)
+    )
+    assert [cell for cell in without.cells if cell.source.startswith(f"{handout.PROFILE}\nprofile")]
     (shown,) = page.cells[drawing].outputs
     assert base64.b64decode(shown["data"]["image/png"]).startswith(b"\x89PNG")
     assert not [cell for k, cell in enumerate(page.cells) if k != drawing and cell.get("outputs")]
@@ -163,6 +211,9 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
     chapter = next(chapter for chapter in book[0] if chapter.name == name)
     page = handout.notebook(chapter, book[1])
+    assert ("small settings and stand-ins for MNIST and CIFAR-10, and" in page.cells[0].source) == bool(
+        chapter.data
+    )
     carried = handout.carried([chapter], book[1])
     (site / "bnbook" / reading.CARRIED).write_text(carried, encoding="utf-8")  # as the site's wheel has it
     page.cells.insert(
@@ -189,25 +240,29 @@ def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
         return prose.Pages({"part/coin": chapter_runs.fresh_run(chapter, profile)}, claims.load_claims())
 
     chapter = chapters.select(["coin"])[0]
+    chapter.path.write_text(chapter.path.read_text() + "\nWhy [it](/part/coin.ipynb) is.\n")
+    chapter = chapters.select(["coin"])[0]
     lab, path = tmp_path / "lab", tmp_path / "lab" / "part" / "coin.ipynb"
     before = {p: hashlib.sha256(p.read_bytes()).digest() for p in (ran / "book").rglob("*") if p.is_file()}
-    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == []
+    assert handout.write(lab, [chapter], shown("smoke"), lab=True) == []
     page = nbformat.read(path, 4)
+    assert "Why [it](../part/coin.ipynb) is." in text(page)
     next(cell for cell in page.cells if cell.cell_type == "code").outputs = [
         nbformat.v4.new_output("stream", text="ran")
     ]
     nbformat.write(page, path)  # run, not changed
-    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == []
+    assert handout.write(lab, [chapter], shown("smoke"), lab=True) == []
     assert "ran" in path.read_text(), "its outputs stay while the book's is the same"
-    assert handout.write(lab, [chapter], shown("laptop"), keep=True) == []
+    assert handout.write(lab, [chapter], shown("laptop"), lab=True) == []
     assert "laptop run" in path.read_text(), "untouched, it follows the book"
     path.write_text(path.read_text().replace("tosses = 100", "tosses = 123"))
-    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == [path]
+    assert handout.write(lab, [chapter], shown("smoke"), lab=True) == [path]
     assert "tosses = 123" in path.read_text() and "laptop run" in path.read_text()
     assert handout.write(lab, [chapter], shown("smoke")) == [] and "tosses = 100" in path.read_text()
+    assert "Why it (*A coin*) is." in path.read_text(), "alone it has no neighbours"
     for broken in ("", "{", "[]", '{"cells": 3}', "\udcfc"):
         path.write_bytes(broken.encode("utf-8", "surrogateescape"))
-        assert handout.write(lab, [chapter], shown("smoke"), keep=True) == [path]
+        assert handout.write(lab, [chapter], shown("smoke"), lab=True) == [path]
     assert before == {
         p: hashlib.sha256(p.read_bytes()).digest() for p in (ran / "book").rglob("*") if p.is_file()
     }
