@@ -282,14 +282,14 @@ def _own(chapter: Chapter, event: Mapping[str, Any]) -> list[str]:
 
 
 def _met(chapter: Chapter, event: Mapping[str, Any]) -> dict[str, list[list[int]]]:
-    """Profile -> those of its planned seeds that were seen."""
+    """Profile -> those of its planned seeds that were seen: all that were, where no number is planned."""
     found = {}
     for profile in _own(chapter, event):
         plan = event["planned"][profile]
-        most = max((count for name, count in plan.items() if is_count_of_seeds(name)), default=0)
-        planned = {first + k for first in firsts(plan) for k in range(most)}
         seen = {seed for low, high in event["seen"].get(profile, ()) for seed in range(low, high + 1)}
-        found[profile] = ranges(planned & seen)
+        counts = [count for name, count in plan.items() if is_count_of_seeds(name)]
+        planned = {first + k for first in firsts(plan) for k in range(max(counts, default=0))}
+        found[profile] = ranges(planned & seen if counts else seen)
     return {profile: seeds for profile, seeds in found.items() if seeds}
 
 

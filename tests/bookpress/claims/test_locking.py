@@ -87,6 +87,8 @@ def test_a_lock_comes_after_its_data_where_planned_seeds_were_seen(ran, header, 
     chapter_runs.fresh_run(coin(), "laptop").results_path.unlink()
     (line,) = locking.lock([coin()], "laptop")
     assert said in line and locks.read().lines[-1]["seen"]["laptop"] == [[0, 2]]
+    unnumbered = {"planned": {"laptop": {"settings": "x"}}, "seen": {"laptop": [[0, 1]]}}
+    assert locking._met(coin(), unnumbered) == {"laptop": [[0, 1]]}, "of no planned number all that was seen"
 
 
 def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
