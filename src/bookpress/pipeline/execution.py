@@ -26,7 +26,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bookpress import atomic, claims, exits, paths, results, stamp
-from bookpress.book import book, folders
+from bookpress.book import PRESS, book, folders
 from bookpress.claims import locks
 from bookpress.claims.scope import other_settings
 from bookpress.cores import cores
@@ -89,7 +89,8 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
     except papermill.PapermillExecutionError as error:
         if error.ename == PressError.__name__:
             raise PressError(f"{called}: {error.evalue}") from None
-        return f"cell {error.exec_count}: {error.ename}: {error.evalue}".rstrip(": ")
+        said = f"cell {error.exec_count}: {error.ename}: {error.evalue}".rstrip(": ")
+        return said + where(error.traceback)
     except CellExecutionError as error:
         return f"a cell failed: {error.ename}: {error.evalue}".rstrip(": ")
     except (DeadKernelError, CellTimeoutError) as error:
@@ -101,6 +102,25 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
     finally:
         _end_kernels(source.parent)
     return None
+
+
+#: What colours a kernel's words, and how it names a frame of the copied code or of a cell.
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+FRAME = re.compile(
+    r"File .*?\.running[/\\]code[/\\](?P<file>\S+?:\d+)|Cell In\[(?P<cell>\d+)\], line (?P<line>\d+)"
+)
+
+
+def where(calls: Sequence[str]) -> str:
+    """The last line of the chapter's cells or its package that a kernel's traceback leads through, in brackets."""
+    frames = [found for call in calls if (found := FRAME.match(COLOUR.sub("", call)))]
+    own = [
+        each for each in frames if not (each["file"] or "").startswith(PRESS)
+    ]  # who calls the press made the slip
+    if not own:
+        return ""
+    last = own[-1]
+    return f" (src/{last['file']})" if last["file"] else f" (cell {last['cell']}, line {last['line']})"
 
 
 def _end_kernels(scratch: Path) -> None:

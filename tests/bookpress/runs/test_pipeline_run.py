@@ -86,7 +86,8 @@ STOPPED = [
      "unknown data set 'pictures'; expected one of mnist"),
     ("names = [", 'data = "mnist"\nnames = [', "", 2, "BNBOOK_DATA"),
     ("shares = [", "1 / (tosses - 7)\nshares = [", "--set tosses=7", 2,
-     "ZeroDivisionError: division by zero; choose other values"),
+     "ZeroDivisionError: division by zero (cell 3, line 15); choose other values"),
+    ('ax.plot(results["heads"])', 'results.values("heads")', "--set tosses=7", 2, "but 2 were given (cell 3, line 11);"),
     ("shares = [", 'open("nowhere")\nshares = [', "--set tosses=7", 1, "FAILED part/coin with tosses = 7 failed; its notebook is"),
 ]  # fmt: skip
 
@@ -100,6 +101,23 @@ def test_what_a_chapter_or_a_value_stops_is_one_line(tiny, old, new, given, code
         assert len([line for line in done.stderr.splitlines() if line.startswith("bnbook:")]) == 1
         assert not given or "part/coin with tosses = 7 failed; its notebook is" in done.stderr
     assert given or not list((tiny / "runs").rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("/a b/.coin.running/code/bnbook/chapters/coin.py:12", " (src/bnbook/chapters/coin.py:12)"),
+        ("~/b/.coin.running/code/bookpress/results.py:7", " (cell 3, line 9)"),
+        ("/usr/lib/python3/json/decoder.py:3", " (cell 3, line 9)"),
+    ],
+)
+def test_a_failure_names_the_line_of_the_chapter_or_its_package_that_led_to_it(file, said):
+    calls = [
+        "TypeError",
+        "\x1b[36mCell\x1b[39m\x1b[32m In[3]\x1b[39m\x1b[32m, line 9\x1b[39m\n",
+        f"File \x1b[32m{file}\x1b[39m, in f",
+    ]
+    assert execution.where(calls) == said and execution.where(["TypeError"]) == ""
 
 
 def test_a_run_records_what_it_rests_on(tiny_ran):
