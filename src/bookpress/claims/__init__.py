@@ -6,7 +6,15 @@ from __future__ import annotations
 
 from bookpress.claims.claim import Claim, Part, Source, Test
 from bookpress.claims.judging import Row, empty_row, judge, keep, verdict
-from bookpress.claims.ledger import format_effect, markdown_table, marked, rung_table, show_verdicts, turned
+from bookpress.claims.ledger import (
+    as_carried,
+    format_effect,
+    markdown_table,
+    marked,
+    rung_table,
+    show_verdicts,
+    turned,
+)
 from bookpress.claims.reading import carry, chapter_claims, load_claims
 from bookpress.claims.sources import (
     CHANGES,

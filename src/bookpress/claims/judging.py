@@ -81,8 +81,9 @@ def judge(
     """
     results = counted(claim, results)
     found = _found(claim, results, profile, exact)
-    counts, beside = found.verdict != NOT_TESTED, {"remark": found.remark} | known(found.verdict)
-    row = empty_row(claim) | {"verdict": found.verdict, "profile": profile} | beside
+    counts = found.verdict != NOT_TESTED
+    row = empty_row(claim) | {"verdict": found.verdict, "profile": profile} | known(found.verdict)
+    row["remark"] = found.remark or row["remark"]
     row["words"] = _words(claim, found, profile, row["remark"])
     reached = [says for (says, *_), each in zip(claim.own_tests, found.outcomes) if each.n and claim.rungs]
     row["n"] = min((each.n for each in _own(claim, found.outcomes) if each.n), default=0)
@@ -128,8 +129,8 @@ def _found(claim: Claim, results: Recorded, profile: str | None, exact: bool) ->
         plainly = _of_tests(narrow, results).verdict
         found = found._replace(plainly=plainly if plainly != found.verdict else "")
     header = getattr(results, "header", {})
-    if header.get("default_parameters") is False and not exact:
-        found = _of_a_rerun(claim, found, header.get("other_settings", ""))
+    if header.get("default_parameters") is False:
+        found = _of_a_rerun(claim, found, header.get("other_settings", ""), exact)
     return found if counts else found._replace(verdict=NOT_TESTED)
 
 
@@ -162,11 +163,13 @@ def _own(claim: Claim, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
     return outcomes if claim.parts else outcomes[:1]
 
 
-def _of_a_rerun(claim: Claim, found: Found, other: str) -> Found:
+def _of_a_rerun(claim: Claim, found: Found, other: str, exact: bool) -> Found:
     """Of a run with changed parameters: no verdict where its settings or data are other than the profile's, and open
-    where its seeds are too few."""
+    where its seeds are too few; of an exact chapter, which counts at every size, what is changed is named."""
     if found.verdict == NOT_TESTED:
         return found
+    if exact:
+        return found._replace(remark=f"with {other}" if other else "")
     few = [] if claim.out_of_reach else [o.n for o in found.outcomes if o.n and not can_hold(o.test, o.n)]
     if few:
         found = found._replace(verdict=OPEN, few=min(few))

@@ -6,14 +6,15 @@ import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from os.path import commonprefix
 from typing import Any
 
 from bookpress import results as session
 from bookpress.claims import locks
-from bookpress.claims.claim import EXACT
+from bookpress.claims.claim import EXACT, Claim
 from bookpress.claims.effects import ABSENT, BASES, NO_INTERVAL, SHARES, describe_test
-from bookpress.claims.judging import NOT_TESTED, Recorded, Row, deciding, judge
+from bookpress.claims.judging import NOT_TESTED, Recorded, Row, deciding, empty_row, judge
 from bookpress.claims.reading import Carried, carried, chapter_claims
 from bookpress.claims.reading import settings as carried_settings
 from bookpress.claims.scope import other_settings
@@ -235,6 +236,7 @@ def _cell(test: Row, short: Callable[[str], str], counted: bool) -> str:
 SHOWN_HEAD = (
     "| the source says | this run | its verdict | the book's run | its verdict |\n|:---|:---|:---|:---|:---|"
 )
+IN_QUOTES = "A verdict in quotes does not count: it is only what this run's numbers say by themselves."
 
 
 def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
@@ -251,45 +253,71 @@ def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
     try:
         listed = carried(chapter) or of_the_book(chapter, exact=exact)
         found = session.current()
-        found.header |= of_a_notebook(chapter, found, sys._getframe(1).f_globals)
-        text = comparison(listed, found, profile, exact=exact)
+        found.header |= {"default_parameters": False}  # so that too few seeds leave a claim open
+        other = unlike_the_books(chapter, found, sys._getframe(1).f_globals)
+        text = comparison(listed, found, profile, other, exact=exact)
     except PressError as error:
         text = f"No verdicts: {error}"
     display(Markdown(text))
 
 
-def of_a_notebook(chapter: str, found: session.Results, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a notebook's results rest on, for its verdicts: they count where its parameters and data are those of
-    the book's run at that profile."""
+def unlike_the_books(chapter: str, found: session.Results, values: Mapping[str, Any]) -> str:
+    """How a notebook's parameters and data differ from those of the book's run, in words: "width = 16, layers = 64"."""
     theirs = carried_settings.get(chapter)
     if theirs is None:
         try:
-            theirs = session.load(chapter, values.get("profile")).header["parameters"]
+            theirs = session.load(chapter).header["parameters"]
         except PressError:
             theirs = {}
-    if theirs.get("profile") != values.get("profile"):
-        return {"default_parameters": False, "other_settings": "settings that no run of the book has"}
-    other = other_settings(values, theirs, found.header.get("data", []))
-    mine = {name: values[name] for name in theirs if name in values}
-    return {"default_parameters": False, "other_settings": other, "parameters": mine}
+    another = "another profile" * (theirs.get("profile") != values.get("profile"))
+    return other_settings(values, theirs, found.header.get("data", [])) or another
 
 
-def comparison(listed: list[Carried], results: Recorded, profile: str, *, exact: bool = False) -> str:
-    """A Markdown table: a line per claim, this run's effect and verdict, then the book's."""
-    lines = [SHOWN_HEAD]
+def comparison(
+    listed: list[Carried], results: Recorded, profile: str, other: str = "", *, exact: bool = False
+) -> str:
+    """A Markdown table: a line per claim, and below it one per part or for the corrected form; this run's effect and
+    verdict, then the book's of the same. Above it stands once in what the run is `other` than the book's, and that a
+    verdict in quotes does not count."""
+    lines, above = [SHOWN_HEAD], [f"Unlike the book's run, this {profile} run has {other}."] if other else []
     for theirs in listed:
         claim = theirs.claim
-        notes = [claim.source.where]
-        notes += [f"must hold: {describe_test(claim.test, claim.effect)}"] if claim.test else []
+        counts = claim.counts_as_evidence(profile, exact) and (exact or not other)
         try:
-            row = judge(claim, results, profile, exact=exact)
-            effect, verdict = format_effect(row), f"**{row['words']}**"
-            if claim.parts and (test := deciding(row)):
-                notes.append(f"part {row['tests'].index(test) + 1} of {len(claim.parts)}: {test['says']}")
+            row = judge(claim, results, profile if counts else None, exact=exact)
+            words = without_markup(row["words"])
+            verdict = f"**{words}**" if counts else quoted(words)
+            above += [] if counts or IN_QUOTES in above else [IN_QUOTES]
         except PressError as missing:
-            effect, verdict = ABSENT, f"not judged: {missing}"
-        lines.append(line(claim.says, notes, effect, verdict, theirs.effect, theirs.verdict))
-    return "\n".join(lines)
+            row, verdict = empty_row(claim), f"not judged: {missing}"
+        tests = [
+            *zip_longest(claim.own_tests, as_carried(claim, row).tests, theirs.tests, fillvalue=(ABSENT, ""))
+        ]
+        if claim.parts:
+            effects, asks = ("", ""), f"{'one' if claim.combine == 'any' else 'each'} part must hold"
+        else:
+            (_, *test), *found = tests.pop(0)
+            effects, asks = [effect for effect, _ in found], f"must hold: {describe_test(*test)}"
+        notes = [_where(row), asks]
+        lines.append(line(claim.says, notes, effects[0], verdict, effects[1], without_markup(theirs.verdict)))
+        for (says, *test), (effect, word), (book_effect, book_word) in tests:
+            if effect != ABSENT or book_effect != ABSENT and not claim.rungs:
+                asks, word = f"must hold: {describe_test(*test)}", word if counts else quoted(word)
+                lines.append(line(f"– {says}", [asks], effect, word, book_effect, book_word))
+    return "\n\n".join([" ".join(above)] * bool(above) + ["\n".join(lines)])
+
+
+def quoted(words: str) -> str:
+    """A verdict that does not count, and its notes."""
+    verdict, notes, more = words.partition(" (")
+    return words if verdict in ("", NOT_TESTED) else f"“{verdict}”{notes}{more}"
+
+
+def as_carried(claim: Claim, row: Row | None) -> Carried:
+    """What a run found of a claim, in words."""
+    if row is None:
+        return Carried(claim)
+    return Carried(claim, marked(row), tuple((_measured(test), test["verdict"]) for test in row["tests"]))
 
 
 def of_the_book(chapter: str, *, exact: bool = False) -> list[Carried]:
@@ -303,7 +331,7 @@ def of_the_book(chapter: str, *, exact: bool = False) -> list[Carried]:
         run = session.load(chapter)
         rows = [judge(claim, run, run.profile, exact=exact) for claim in mine]
     except PressError:
-        return [Carried(claim, ABSENT, "no committed run") for claim in mine]
+        return [Carried(claim, "no committed run") for claim in mine]
     for claim, row in zip(mine, rows, strict=True):
         row["exploratory"] = locks.standing(claim, run, locks.read()).exploratory
-    return [Carried(claim, format_effect(row), marked(row)) for claim, row in zip(mine, rows, strict=True)]
+    return [*map(as_carried, mine, rows)]

@@ -157,11 +157,12 @@ CARRIED = "carried.json"
 
 @model
 class Carried(Entry):
-    """A claim, and what the book's run found: effect and verdict in words, empty where there is none."""
+    """A claim, and what the book's run found: its verdict in words, and effect and verdict of each of its tests; empty
+    where there is none."""
 
     claim: Claim
-    effect: str = ""
     verdict: str = ""
+    tests: tuple[tuple[str, str], ...] = ()
 
 
 _carried: dict[str, Carried] = {}

@@ -18,7 +18,6 @@ from nbformat.v4 import new_output
 
 from bookpress import atomic, claims, paths
 from bookpress.book import book, command_name, repository, settings
-from bookpress.claims import reading
 from bookpress.errors import PressError
 from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, pictures, prose
@@ -369,11 +368,10 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
     """The claims of these chapters with the book's verdicts, and the parameters of its runs, as the wheel carries them."""
     runs = {}
     for chapter in chapters:
-        mine = ((claim, shown.judgement(claim)) for claim in shown.claims if claim.chapter == chapter.name)
-        told = [(one, claims.format_effect(row), claims.marked(row)) if row else (one,) for one, row in mine]
+        mine = (claim for claim in shown.claims if claim.chapter == chapter.name)
         run = shown.evidence.get(chapter.name)
         runs[chapter.name] = {
-            "claims": [as_plain(reading.Carried(*each)) for each in told],
+            "claims": [as_plain(claims.as_carried(claim, shown.judgement(claim))) for claim in mine],
             "parameters": run.results.header["parameters"] if run else None,
         }
     return json.dumps(runs, ensure_ascii=False)

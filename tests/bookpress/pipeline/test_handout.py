@@ -12,6 +12,7 @@ import shutil
 import sys
 
 import nbformat
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -19,7 +20,7 @@ from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import ledger, reading
 from bookpress.pipeline import chapter_runs, chapters, handout, prose
-from bookpress.schema import as_plain
+from bookpress.schema import as_plain, valid
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(
@@ -224,11 +225,13 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
     )
     client.execute()
     assert str(site) in page.cells[-2].outputs[0].text, "it is this package that ran"
-    table = page.cells[-1].outputs[0]["data"]["text/markdown"].split("\n")
+    above, table = page.cells[-1].outputs[0]["data"]["text/markdown"].split("\n\n")
     mine = [claim for claim in book[1].claims if claim.chapter == name]
-    assert len(table) == 2 + len(mine) and not [row for row in table if "not judged" in row]
-    smoke = [row for row in table if "not tested at this scale (smoke run" in row]
-    assert not smoke if chapter.exact else len(smoke) == len(mine)
+    rows = [row.split(" | ") for row in table.split("\n")[2:] if not row.startswith("| – ")]
+    assert len(rows) == len(mine) and "not judged" not in table
+    assert above.startswith("Unlike the book's run, this smoke run has ")
+    counts = [row[2].startswith("**") for row in rows]
+    assert (set(counts), ledger.IN_QUOTES in above) == ({chapter.exact}, not chapter.exact)
     shown = [output for cell in page.cells if cell.cell_type == "code" for output in cell.outputs]
     figures = [output for output in shown if "image/png" in output.get("data", {})]
     assert len(figures) == chapter.text.count("```{figure}"), "each figure is shown below its cell"
@@ -269,7 +272,7 @@ def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
 
 
 def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypatch, tmp_path):
-    rows = [reading.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
+    rows = [reading.Carried(claim, "reproduced", (("0.1", "reproduced"),)) for claim in book[1].claims]
     claims.carry(json.dumps([as_plain(row) for row in rows]))
     assert reading.carried() == rows
     assert [row.claim.test_hash for row in reading.carried()] == [claim.test_hash for claim in book[1].claims]
@@ -279,18 +282,71 @@ def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypat
         claims.carry("[{}]")
 
 
-def test_this_run_stands_beside_the_books(ran, alone):
-    claim = claims.load_claims()[0]
-    rows = [reading.Carried(claim, "0.503", "reproduced")]
-    heads = {"heads": results.decode([0.9, 0.95, 1.0])}
-    shown = ledger.comparison(rows, heads, "laptop").split("\n")[-1]
-    assert shown.startswith(
-        "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
+def made(**own) -> claims.Claim:
+    """A claim on the results a and b, each of three seeds."""
+    about = {"id": "c", "chapter": "p/c", "source": {"key": "k", "version": "v", "where": "w"}, "figure": "f"}
+    return valid(claims.Claim, about | {"says": "So it is."} | own, "made up")
+
+
+def above(name: str) -> dict:
+    return {"kind": "level", "a": name, "side": "greater", "threshold": 0.0}
+
+
+BOUND = {"kind": "identity", "tolerance": 0.1}
+PARTS = made(parts=[{"says": "here", "test": above("a")}, {"says": "there", "test": above("b")}])
+CORRECTED = made(test=BOUND | {"a": "a"}, corrected=BOUND | {"a": "b"}, correction="halved", statement=True)
+ONE, UP, DOWN = made(test=above("a")), {"a": [1.0, 1.1, 1.2], "b": [1.0, 1.1, 1.2]}, [-1.0, -1.1, -1.2]
+LEVEL = "<small>must hold: mean > 0</small>"
+HIGH, LOW = (
+    "<br><small>95 % interval 0.852 to 1.35</small>",
+    "<br><small>95 % interval −1.35 to −0.852</small>",
+)
+#: Claim, what this run and the book's differ from UP by, profile, other settings; each line without its first words.
+BESIDE = [
+    (PARTS, {"b": DOWN}, {"a": DOWN}, "laptop", "", [
+        "w; each part must hold</small> |  | **mixed** |  | mixed |",
+        f"– here<br>{LEVEL} | 1.10{HIGH} | reproduced | −1.10{LOW} | not reproduced |",
+        f"– there<br>{LEVEL} | −1.10{LOW} | not reproduced | 1.10{HIGH} | reproduced |",
+    ]),
+    (CORRECTED, {"b": [0.0]}, {"a": [0.0], "b": [0.0]}, "laptop", "", [
+        "w; must hold: off by at most 0.1</small> | off by at most 1.2 | **wrong as printed, corrected** | exact | holds |",
+        "– halved<br><small>must hold: off by at most 0.1</small> | exact | holds | – |  |",
+    ]),
+    (ONE, {}, {}, "laptop", "", [f"w; must hold: mean > 0</small> | 1.10{HIGH} | **reproduced** | 1.10{HIGH} | reproduced |"]),
+    (ONE, {}, {}, "laptop", "steps = 6", [
+        "Unlike the book's run, this laptop run has steps = 6. A verdict in quotes does not count: it is only what "
+        "this run's numbers say by themselves.",
+        f"w; must hold: mean > 0</small> | 1.10{HIGH} | “reproduced” | 1.10{HIGH} | reproduced |",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(BESIDE)))
+def test_each_number_of_this_run_stands_beside_the_books_of_the_same_part(number):
+    claim, mine, theirs, profile, other, lines = BESIDE[number]
+    mine, theirs = ({name: np.array(v) for name, v in (UP | each).items()} for each in (mine, theirs))
+    listed = [ledger.as_carried(claim, claims.judge(claim, theirs, "laptop"))]
+    shown = ledger.comparison(listed, mine, profile, other).replace(ledger.SHOWN_HEAD, "").split("\n")
+    assert [row.removeprefix("| So it is.<br><small>").removeprefix("| ") for row in shown if row] == lines
+
+
+def test_a_run_that_does_not_count_is_said_to_once(alone, monkeypatch):
+    """By its parameters; an exact chapter counts with any, and what is another is named just so."""
+    listed, found = [ledger.as_carried(ONE, None)] * 2, {"a": np.array(UP["a"])}
+    smoke = ledger.comparison(listed, found, "smoke")
+    assert smoke.count("not count") == 1 and smoke.count("| “reproduced” |") == 2
+    exact = ledger.comparison(listed, found, "smoke", "size = 10", exact=True)
+    assert exact.startswith("Unlike the book's run, this smoke run has size = 10.\n\n| the source")
+    assert exact.count("**reproduced**") == 2 and "not judged: claim c: result a is" in ledger.comparison(
+        listed, {}, "laptop"
     )
-    assert "| 0.950 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
-    assert "| **not tested at this scale (smoke run)** | 0.503" in ledger.comparison(rows, heads, "smoke")
-    missing = ledger.comparison(rows, {}, "laptop")
-    assert "| – | not judged: claim coin-fair: result heads is missing" in missing
+    for values, said in (
+        ({"profile": "laptop", "steps": 6}, "steps = 6"),
+        ({"profile": "laptop", "steps": 9}, ""),
+        ({"profile": "smoke", "steps": 9}, "another profile"),
+    ):
+        monkeypatch.setitem(reading.settings, "p/c", {"profile": "laptop", "steps": 9})
+        assert ledger.unlike_the_books("p/c", results.current(), values) == said
 
 
 def test_without_a_carried_copy_the_book_around_the_notebook_is_asked(ran, alone, capsys):
@@ -299,7 +355,7 @@ def test_without_a_carried_copy_the_book_around_the_notebook_is_asked(ran, alone
     ]
     shutil.copytree(ran / "runs" / "laptop", ran / "executed" / "laptop")
     (row,) = ledger.of_the_book("part/coin")
-    assert row.verdict == "reproduced" and row.effect.startswith("0.")
+    assert row.verdict == "reproduced" and row.tests[0][0].startswith("0.")
     with pytest.raises(BnbookError, match="no claims for 'part/cion'"):
         ledger.of_the_book("part/cion")
     results.record("heads", [0.5, 0.6])

@@ -142,6 +142,20 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     assert chapter_runs.judged(claim, laptop)["words"] == "not reproduced (“reproduced” when it ran)"
 
 
+@pytest.mark.parametrize(
+    ("exact", "words"),
+    [
+        (False, "not tested at this scale (with tosses = 7 it reads “reproduced”)"),
+        (True, "reproduced (with tosses = 7)"),
+    ],
+)
+def test_what_a_rerun_changed_stands_beside_its_verdict(ran, exact, words):
+    run, claim = chapter_runs.fresh_run(coin(), "laptop"), claims.load_claims()[0]
+    run.results.header |= {"default_parameters": False, "other_settings": "tosses = 7"}
+    object.__setattr__(run.chapter, "exact", exact)
+    assert chapter_runs.judged(claim, run)["words"] == words
+
+
 def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
     """What the run noted in the words of its time stands for the words of now; another verdict shows."""
     run, claim = chapter_runs.fresh_run(coin(), "smoke"), claims.load_claims()[0]
