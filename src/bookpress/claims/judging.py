@@ -131,7 +131,7 @@ def _found(claim: Claim, results: Recorded, profile: str | None, exact: bool) ->
     header = getattr(results, "header", {})
     if header.get("default_parameters") is False:
         found = _of_a_rerun(claim, found, header.get("other_settings", ""), exact)
-    return found if counts else found._replace(verdict=NOT_TESTED)
+    return found if counts else found._replace(verdict=NOT_TESTED, plainly="")
 
 
 def _of_tests(claim: Claim, results: Recorded) -> Found:

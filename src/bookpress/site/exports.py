@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims
+from bookpress.claims.judging import deciding
 from bookpress.pipeline import chapter_runs, chapters
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import Pages
@@ -65,12 +66,15 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 
 
 def as_text(pages: Pages, chapters: Iterable[str]) -> str:
-    """Three lines for each claim of the chapters: its id, what it says, and what was found."""
+    """Three lines for each claim of the chapters: its id, what it says, and what was found, of its parts in the one that
+    decides."""
     lines = []
     for chapter in chapters:
         for claim in (claim for claim in pages.claims if claim.chapter == chapter):
             found = pages.judgement(claim)
-            words = f"{claims.marked(found)}: {claims.format_effect(found)}" if found else "not run"
+            test = found and deciding(found)
+            of = f"{test['says'].rstrip('.')}: " if test and test["role"] == "part" else ""
+            words = f"{claims.marked(found)}: {of}{claims.format_effect(found)}" if found else "not run"
             lines += [claim.id, f"    {claim.says}", f"    {words}"]
         evidence = pages.evidence[chapter]
         for name in chapter_runs.withdrawn(evidence) if evidence else []:
