@@ -220,7 +220,7 @@ def fill(
         mark = mark_of(Token(match), page, pages)  # by all draws, as `check` reads it
         in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
         if "stands" in extra and not in_words:
-            return f" {extra['stands'](mark)}".rstrip(" ")
+            return f"\u00a0{extra['stands'](mark)}".rstrip()  # a sign begins no line
         return f" ({mark.turned})" * bool(mark.turned)
 
     def said(match: re.Match) -> str:

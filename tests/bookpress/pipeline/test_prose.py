@@ -215,7 +215,7 @@ def test_a_smoke_run_tries_no_comparison_and_may_have_no_factor(monkeypatch):
 def test_an_alternative_text_has_no_chip():
     text = "```{figure} x.svg\n:alt: It falls {{ stands:loss-falls = open }}.\n\nIt falls. {{ stands:a > b = yes }}\n```"
     filled = fill(text, stands=lambda mark: f"<{mark.claim or mark.guard}>")
-    assert filled == "```{figure} x.svg\n:alt: It falls (now: not reproduced).\n\nIt falls. <a > b>\n```"
+    assert filled == "```{figure} x.svg\n:alt: It falls (now: not reproduced).\n\nIt falls.\u00a0<a > b>\n```"
 
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():
