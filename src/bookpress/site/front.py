@@ -17,7 +17,7 @@ from bookpress.site.rendering import macro
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
-LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide one
+LEFT, RIGHT = 1.0, {"": 70.0, "factor": 62.0}  # percent of a card, what a value's words leave: "0.012 times"
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
@@ -102,11 +102,12 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -
         return ""
     every = np.concatenate([arm["values"] for arm in arms])
     log, factor = "log" in options and (every > 0).all(), "factor" in options
+    right = RIGHT["factor" if factor else ""]
     low, high = (every.min() / 1.3, every.max() * 1.1) if log else (min(0.0, every.min()), every.max())
 
     def place(value: float) -> float:
         start, end, at = np.log([low, high, value]) if log else np.array([low, high, value])
-        return round(float(LEFT + (at - start) / ((end - start) or 1) * (RIGHT - LEFT)), 2)
+        return round(float(LEFT + (at - start) / ((end - start) or 1) * (right - LEFT)), 2)
 
     def said(value: float) -> str:
         if factor:  # the recorded values are logarithms to base ten
@@ -121,4 +122,4 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -
         arm |= {"dots": [place(v) for v in values], "middle": place(middle), "said": said(middle)}
     words = "; ".join(f"{arm['label']}: {arm['said']}" for arm in arms)
     words += f". A dot a seed{', logarithmic scale' if log else ''}."
-    return macro("dots.html.j2", "dots")(arms, ticks, LEFT, RIGHT, words)
+    return macro("dots.html.j2", "dots")(arms, ticks, LEFT, right, words)
