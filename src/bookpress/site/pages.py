@@ -174,6 +174,7 @@ def stage(
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from. What cannot be filled in is said before a figure is drawn."""
     chapters = discover()
+    claims.load_coverage()  # what it lacks is said before runs are read, which takes a minute
     say(f"reading the runs of {len(chapters)} chapters")
     evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
     shown = prose.Pages(evidence, claims.load_claims())
