@@ -90,8 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
     words = (
-        "judge the rerun against the book's bands: of an exact chapter at any profile, else at one at which it is published; "
-        "exit code 1 if it differs or chance cannot be told apart"
+        "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told, and 0 at a profile at which "
+        "the book has no run of a chapter that is not exact: there nothing is compared"
     )
     run.add_argument("--compare", action="store_true", help=words)
     words = "with --compare: all that differs, also from a run that is not comparable"
