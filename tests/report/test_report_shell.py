@@ -102,13 +102,16 @@ def test_weights_of_a_checkpoint(here):
     torch.save({"epoch": 3, "state_dict": {f"module.{k}": v for k, v in state.items()}}, "boxed.pt")
     torch.save({"1.weight": state["1.weight"]}, "part.pt")
     torch.save(torch.ones(3), "tensor.pt")
+    torch.save(state, "old.pt", _use_new_zipfile_serialization=False)
+    (here / "text.pt").write_text("epoch 3: see the log\n")
     batch = command.read_batch("digits-standin", 16)
     wanted = float(nn.functional.cross_entropy(other(batch[0]), batch[1]).detach())
-    for file in ("plain.pt", "boxed.pt"):
+    for file in ("plain.pt", "boxed.pt", "old.pt"):
         assert run("nets.py:make", *DIGITS, "--weights", file).loss == pytest.approx(wanted)
     for file, words in (
         ("part.pt", "lacks 1.bias"),
         ("tensor.pt", "expected a state dict"),
+        ("text.pt", "text.pt is no file that torch.save wrote"),
         ("no.pt", "cannot"),
     ):
         with pytest.raises(BnbookError, match=words):
@@ -169,6 +172,7 @@ def test_a_network_beside_another_with_its_table_and_its_figure(here):
 def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
     pairs = "def pairs(): return [(torch.ones(8, 1, 8, 8) * k, torch.arange(8) % 10) for k in (1.0, 2.0)]\n"
     write(here, nets=f"{MAKE}{pairs}rest = pairs()\n")
+    (here / "page").mkdir()
     report = run("nets.py:make", *DIGITS, "--batches", "3", "--html", "page/r.html")
     assert len(report.batches.losses) == 3 and report.examples == 16
     assert "noise scale" in (here / "page" / "r.html").read_text()
@@ -179,9 +183,11 @@ def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
         ((*DIGITS, "--batches", "0"), "--batches 0; expected at least 1"),
         (("--data", "nets.py:none"), "has no .*'none'"),
         ((*DIGITS, "--html", "r.json", "--json", "./r.json"), "both name 'r.json'"),
+        ((*DIGITS, "--json", "no/folder/r.json"), "no/folder/r.json cannot be written: there is no folder"),
     ):
         with pytest.raises(BnbookError, match=said):
             run("nets.py:make", *words)
+    assert not (here / "no").exists()
 
 
 def test_a_batch_of_a_data_set_is_of_its_training_images():

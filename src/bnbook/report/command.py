@@ -94,7 +94,8 @@ def _places(arguments: argparse.Namespace) -> dict[str, Path]:
                 raise IsADirectoryError(21, os.strerror(21), str(path))
             if path.exists() and not path.is_file():  # it would be replaced
                 raise OSError(22, "it is a device or a pipe", str(path))
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.parent.is_dir():
+                raise FileNotFoundError(2, f"there is no folder {str(path.parent)!r}")
             with tempfile.TemporaryFile(dir=path.parent):
                 pass
         except OSError as error:
@@ -163,7 +164,7 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
     if examples < 2:
         raise BnbookError(f"a batch of {examples}; expected at least 2")
     readers = {
-        ".pt": lambda: torch.load(named, weights_only=True),
+        ".pt": lambda: foreign.read_saved(named),
         ".npz": lambda: dict(np.load(named, allow_pickle=False)),
     }
     if Path(named).suffix not in readers:

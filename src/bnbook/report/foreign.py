@@ -9,6 +9,8 @@ import io
 import os
 import pickle
 import sys
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -57,7 +59,7 @@ def load_weights(model: nn.Module, file: str) -> None:
     network's own or such with one and the same word before them (a wrapper's)."""
     words, own = f"{file} cannot be read as weights", "; expected the weights of this network"
     try:
-        content = tried(words, lambda: torch.load(file, weights_only=True, map_location="cpu"))
+        content = tried(words, lambda: read_saved(file))
     except BnbookError as error:
         if not isinstance(error.__cause__, pickle.UnpicklingError):
             raise
@@ -89,6 +91,15 @@ def load_weights(model: nn.Module, file: str) -> None:
             shapes = f"{tuple(state[key].shape)} where the network has {tuple(wanted[key].shape)}"
             raise BnbookError(f"{file} has {key} of shape {shapes}{own}")
     tried(words, lambda: model.load_state_dict(state, strict=False))
+
+
+def read_saved(file: str) -> Any:
+    """Tensors and plain containers that torch.save wrote."""
+    with open(file, "rb") as opened:
+        starts = opened.read(1)
+    if starts != b"\x80" and not zipfile.is_zipfile(file) and not tarfile.is_tarfile(file):
+        raise BnbookError(f"{file} is no file that torch.save wrote; expected one")
+    return torch.load(file, weights_only=True, map_location="cpu")
 
 
 def _states(content: Any, name: str = "") -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
