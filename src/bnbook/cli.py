@@ -35,9 +35,10 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="NAME|K", help=words)
     parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
     words = (
-        "how many: the first is measured, all tell of the averages and of the gradient's noise (default 1)"
+        "how many, up to 16: the first is measured, all tell of the averages and of the gradient's noise "
+        "(default 1; 16 of a LOADER)"
     )
-    parser.add_argument("--batches", type=int, default=1, metavar="K", help=words)
+    parser.add_argument("--batches", type=int, metavar="K", help=words)
     words = f"{', '.join(LOSSES)}, or your own (outputs, targets) -> number (default {LOSSES[0]})"
     parser.add_argument("--loss", default=LOSSES[0], metavar="NAME|FILE.py:FUNCTION", help=words)
     parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η", help="default 0.1")

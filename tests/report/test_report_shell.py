@@ -171,7 +171,8 @@ def test_a_network_beside_another_with_its_table_and_its_figure(here):
 
 def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
     pairs = "def pairs(): return [(torch.ones(8, 1, 8, 8) * k, torch.arange(8) % 10) for k in (1.0, 2.0)]\n"
-    write(here, nets=f"{MAKE}{pairs}rest = pairs()\n")
+    endless = "def endless():\n    while True: yield from pairs()\n"
+    write(here, nets=f"{MAKE}{pairs}{endless}rest = pairs()\n")
     (here / "page").mkdir()
     report = run("nets.py:make", *DIGITS, "--batches", "3", "--html", "page/r.html")
     assert len(report.batches.losses) == 3 and report.examples == 16
@@ -179,8 +180,12 @@ def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
     for name in ("pairs", "rest"):
         own = run("nets.py:make", "--data", f"nets.py:{name}")
         assert own.examples == 8 and len(own.batches.losses) == 2
+    for words, count in (((), 16), (("--batches", "3"), 3)):
+        found = run("nets.py:make", "--data", "nets.py:endless", *words)
+        assert len(found.batches.losses) == count
     for words, said in (
-        ((*DIGITS, "--batches", "0"), "--batches 0; expected at least 1"),
+        ((*DIGITS, "--batches", "0"), "--batches 0; expected 1 to 16"),
+        ((*DIGITS, "--batches", "17"), "--batches 17; expected 1 to 16"),
         (("--data", "nets.py:none"), "has no .*'none'"),
         ((*DIGITS, "--html", "r.json", "--json", "./r.json"), "both name 'r.json'"),
         ((*DIGITS, "--json", "no/folder/r.json"), "no/folder/r.json cannot be written: there is no folder"),

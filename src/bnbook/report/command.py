@@ -18,7 +18,7 @@ from bnbook import data
 from bnbook.errors import BnbookError, reason
 from bnbook.report import foreign
 from bnbook.report.foreign import tried
-from bnbook.report.measuring import measure
+from bnbook.report.measuring import MOST, first_batches, measure
 from bnbook.report.report import Report
 from bnbook.report.subject import Subject, described
 from bookpress import atomic
@@ -46,10 +46,11 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
         raise BnbookError(f"{len(weights)} --weights for {len(named)} network; expected one for each at most")
     if not arguments.data and not arguments.input_shape:
         raise BnbookError("neither --data nor --input-shape given; expected one, for a batch")
-    if arguments.batches < 1:
-        raise BnbookError(f"--batches {arguments.batches}; expected at least 1")
-    count = arguments.batch * arguments.batches
     own = bool(arguments.data) and ":" in arguments.data and ".py" in arguments.data
+    batches = (MOST if own else 1) if arguments.batches is None else arguments.batches
+    if not 1 <= batches <= MOST:
+        raise BnbookError(f"--batches {batches}; expected 1 to {MOST}")
+    count = arguments.batch * batches
     given = read_batch(arguments.data, count) if arguments.data and not own else None
     output = arguments.output
     output = int(output) if output and output.lstrip("-").isdigit() else output
@@ -60,7 +61,7 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
             foreign.load_weights(model, file)
         shape = _shape(arguments.input_shape)
         if own:
-            batch = foreign.loader(arguments.data)
+            batch = first_batches(foreign.loader(arguments.data), batches)
         else:
             whole = (
                 shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments, count)

@@ -61,7 +61,7 @@ def measure(
     from tqdm.auto import tqdm
 
     models = [model] if beside is None else [model, beside]
-    batches = _batches(batch)
+    batches = first_batches(batch)
     for each in models:
         if not isinstance(each, nn.Module):
             raise BnbookError(f"a model of type {type(each).__name__}; expected a torch.nn.Module")
@@ -245,7 +245,7 @@ class _One:
 # ---- What is asked of a model, a batch and settings before anything runs ---------------------------------------------
 
 
-def _batches(batch: Any) -> list[Any]:
+def first_batches(batch: Any, most: int = MOST) -> list[Any]:
     """One pair of tensors, or the first pairs of what gives them; the random states are as they were before."""
     pair = isinstance(batch, (tuple, list)) and any(isinstance(each, Tensor) for each in batch)
     if pair or isinstance(batch, (Tensor, Mapping, str)) or not isinstance(batch, Iterable):
@@ -254,7 +254,7 @@ def _batches(batch: Any) -> list[Any]:
     own = [each for each in own if isinstance(each, torch.Generator)]
     states = random_states(own)
     try:
-        found = list(islice(batch, MOST))
+        found = list(islice(batch, most))
     except Exception as error:  # somebody else's code
         raise BnbookError(f"the batches cannot be read: {one_line(error)}") from error
     finally:
