@@ -176,7 +176,8 @@ class _One:
         self.warnings += _to_know(subject, anatomy, mean, spread)
         losses, unused = (float(self.start), float(value)), tuple(n for n, g in raw.items() if g is None)
         met = finding.meeting(subject)
-        return Findings(repeats, losses, slope, met, mean, anatomy.in_order, unused, broken)
+        meet = bool(anatomy.meeting)
+        return Findings(repeats, losses, slope, met, mean, anatomy.in_order, unused, broken, meet=meet)
 
     def _hindrance(self, findings: Findings) -> str:
         """Why nothing that rests on the gradient can be measured, if so."""

@@ -36,6 +36,7 @@ class Findings:
     unused: tuple[str, ...]  # trained parameters that do not reach the loss
     not_finite: tuple[str, ...]  # trained parameters whose gradient is no finite number
     left_out: tuple[LeftOut, ...] = ()  # layers that an instrument leaves out, and why
+    meet: bool = True  # whether the examples of a batch meet anywhere in training mode, as in batch norm
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,8 @@ class Report:
         if any(each.eigenvalues for each in self._all()):
             text.append("λ_max is that of the squared error ½‖f‖² of the outputs f, whatever the loss is")
         for each in self._all():
-            if each.diagnosis:
-                text.append(f"\n{each.name}: what to know, the heaviest first")
-                text += [f"  {k}. {s.says} ({s.chapter})" for k, s in enumerate(each.diagnosis, 1)]
+            text.append(f"\n{each.name}: {each._heading()}")
+            text += [f"  {k}. {s.says} ({s.chapter})" for k, s in enumerate(each.diagnosis, 1)]
         return "\n".join(text)
 
     def to_json(self) -> str:
@@ -144,7 +144,7 @@ class Report:
             said = [f"{escape(s.says)} <small>{escape(s.chapter)}</small>" for s in each.diagnosis]
             found = [escape(w) for w in (*(f"{n.name}: {n.kind}" for n in each.normalizers), *each.warnings)]
             counted = f"{len(each.normalizers)} normalizers, {len(each.warnings)} notes"
-            page.append(f"<h2>{escape(each.name)}</h2>{listed('ol', said or ['nothing to say'])}")
+            page.append(f"<h2>{escape(each.name)}</h2><p>{escape(each._heading())}</p>{listed('ol', said)}")
             page.append(f"<details><summary>{counted}</summary>{listed('ul', found)}</details>")
         head = "".join(f"<th>{escape(each.name)}</th>" for each in self._all())
         rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()]
@@ -158,6 +158,17 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.table())}</pre>"
+
+    def _heading(self) -> str:
+        """What stands over the diagnosis, or in its place."""
+        none = "" if self.findings.meet else "no batch norm (no layer takes statistics of the batch); "
+        if self.diagnosis:
+            return f"{none}what to know, the heaviest first"
+        parts = {"its landscape": self.landscape, "covariate shift": self.shift, "moments": self.moments}
+        parts |= {"gradients by layer": self.gradients, "λ_max": self.eigenvalues}
+        had = [name for name, part in parts.items() if part is not None]
+        known = "; nothing to know was found" if had else ""
+        return f"{none}measured: {', '.join(['the loss', *had])}{known}"
 
     def _rows(self) -> list[list[str]]:
         """What each number is called, and the number of each network."""
