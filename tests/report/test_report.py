@@ -115,7 +115,9 @@ def test_report_as_table_json_and_figure():
     table = report.table()
     assert "with" in table.splitlines()[0] and "without" in table.splitlines()[0]
     assert "normalizers: 2 BatchNorm1d" in table and "normalizers: none" in table
-    none = "without: no batch norm (no layer takes statistics of the batch); measured: the loss, its landscape, "
+    none = (
+        "without: no batch norm (no layer takes statistics of the batch); measured: the loss, its landscape, "
+    )
     assert f"\n{none}covariate shift, moments, gradients by layer, λ_max; nothing to know was found" in table
     assert "with: what to know" in table and none.removeprefix("without: ") in report.to_html()
     assert "no batch norm" not in measured(dense().eval(), eigenvalues=False).table()

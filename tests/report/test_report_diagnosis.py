@@ -177,7 +177,7 @@ def test_a_layer_that_runs_twice_is_told_what_closes_its_gap():
             model(x)
         modes = about(said(model, (x, y))).get("modes")
         assert (modes is not None) is (norms == 1)
-        assert not modes or "the 2 calls in one pass of norms.0 has averages of its own" in modes.says
+        assert not modes or "the 2 calls in one pass of `norms.0` has averages of its own" in modes.says
 
 
 @pytest.mark.parametrize("tracked", [True, False])
@@ -216,8 +216,8 @@ def test_averages_that_are_not_finite_are_named_in_both_modes():
     model = network()
     model[1].running_var[3] = float("nan")
     found = about(said(model))
-    assert "1 are not finite numbers" in found["averages"].says and "modes" not in found
-    with pytest.raises(BnbookError, match="1.running_var of the network is no finite number"):
+    assert "`1` are not finite numbers" in found["averages"].says and "modes" not in found
+    with pytest.raises(BnbookError, match="`1.running_var` of the network is no finite number"):
         said(model.eval())
 
 
@@ -238,7 +238,7 @@ def test_dropout_in_front_of_batch_norm(front):
     for mode in (True, False):
         found = about(said(model.train(mode), (draw(), torch.arange(1024) % K)))
         assert ("modes" in found) is front
-        assert not front or "Dropout makes the variance before 3" in found["modes"].says
+        assert not front or "Dropout makes the variance before layer `3`" in found["modes"].says
 
 
 def test_a_layer_that_does_not_run_is_not_blamed():
@@ -803,6 +803,18 @@ def test_the_growth_of_gradients_is_the_slope_of_their_logarithms():
 def test_every_sentence_names_a_chapter_of_the_book():
     names = {chapter.name for chapter in chapters.discover()}
     assert {chapter for _, chapter, _ in RULES.values()} <= names
+
+
+def test_layers_are_told_from_numbers_and_all_that_are_concerned_are_named():
+    model = network(depth=2)
+    for layer in (model[1], model[4]):
+        layer.running_mean.add_(9)
+    assert "` (the worst of 2: `1`, `4`) lie" in about(said(model))["modes"].says
+    for layer in (model[1], model[4]):
+        layer.reset_running_stats()
+    assert "averages of layer `1` (the worst of 2: `1`, `4`) is" in about(said(model))["averages"].says
+    model[1].load_state_dict(network()[1].state_dict())
+    assert "averages of layer `4` is" in about(said(model))["averages"].says
 
 
 def test_what_is_ten_times_off_and_more_is_told_in_times():

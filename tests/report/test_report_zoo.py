@@ -223,7 +223,7 @@ ONLY_THE_LOSS = {
         lambda: zoo.NORMED(zoo.Renormed(8)).double(), "its gradient is not its slope"
     ),
     "zero": (dead, "the gradient is zero in every parameter"),
-    "not finite": (saturated, "its gradient is not, in a.weight, a.bias"),
+    "not finite": (saturated, "its gradient is not, in `a.weight`, `a.bias`"),
     "straight through": (
         lambda: zoo.net(lambda s, x: s.f(zoo.Straight.apply(3 * s.a(x))), a=nn.Linear(6, 8), f=nn.Linear(8, K).requires_grad_(False)),
         "its gradient is not its slope",
@@ -256,7 +256,7 @@ REFUSED = {
     "lazy, without parameters": (
         lambda: nn.Sequential(nn.Linear(6, K), nn.LazyBatchNorm1d(affine=False)), "1.running_mean of a lazy layer"
     ),
-    "a variance below zero": (below_zero, "1.running_var of the network is below zero"),
+    "a variance below zero": (below_zero, "`1.running_var` of the network is below zero"),
     "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
     "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),
     "another shape": (lambda: nn.Sequential(nn.Linear(5, K)), r"does not take inputs \(12, 6\) of float32"),
@@ -374,7 +374,9 @@ def test_layers_that_nobody_registers_and_losses_that_spread_are_told():
     idle, used = zoo.NORMED(nn.Identity()), zoo.net(lambda s, x: s.others[0](s.a(x)), a=nn.Linear(6, 5))
     idle.others, used.others = [nn.Linear(2, 2)], [nn.Linear(5, 4).double(), used.a]
     assert "no part of what the network registers" not in said(idle)
-    assert "others.0 is no part of what the network registers" in said(used) and "others.1" not in said(used)
+    assert "`others.0` is no part of what the network registers" in said(used) and "others.1" not in said(
+        used
+    )
     x, y = batch()
     one = zoo.net(lambda s, x: s.a(x), a=nn.Linear(6, 1))
     for targets, told in ((y.double(), True), (y.double()[:, None], False)):

@@ -32,7 +32,7 @@ from bnbook.report.finding import (
     put,
     units_along,
 )
-from bnbook.report.subject import Prepare, Subject, part, some
+from bnbook.report.subject import Prepare, Subject, part, some, worst
 
 #: What each sentence is about -> the number from which it is said, the chapter that shows it, and the sentence, of the number
 #: that an intervention gave, the layers, and further words of it.
@@ -480,13 +480,13 @@ def _averages(seen: Seen) -> Told:
         most = max(shares, key=shares.__getitem__)
         still = most in seen.moments and not seen.moments[most].newest
         advice = "with momentum 0 they stay so" if still else "let it see more batches before it infers"
-        yield "averages", shares[most], list(shares), {"most": most, "advice": advice}
+        yield "averages", shares[most], list(shares), {"most": worst(shares), "advice": advice}
     if weights:
         most = max(weights, key=weights.__getitem__)
         weight, count = weights[most], max(1, round(1 / weights[most]))
         meant = f"; where {weight:g} was meant as the weight of the old averages, expected {1 - weight:.2g}"
         batches = "batch" if count == 1 else f"{count} batches"
-        words = {"most": most, "batches": batches, "meant": meant * (weight < 0.99)}
+        words = {"most": worst(weights), "batches": batches, "meant": meant * (weight < 0.99)}
         yield "momentum", weight, list(weights), words
 
 
@@ -559,14 +559,14 @@ def _why(seen: Seen, away: float) -> str:
         return f"{this}; as its examples meet elsewhere, too, {several}"
     known = len(far) == len(seen.moments)
     half = sum(seen.off(lambda _, kept, k=k: kept.met.halves[k]) for k in (0, 1)) / 2 if known else math.nan
-    name = max(far, key=far.__getitem__)
-    if away <= half or away <= 2 * half and far[name] < APART:
-        own = "the averages are those of such a batch to its sampling error; " * (far[name] < APART)
+    most, apart = max(far.values()), {name: errors for name, errors in far.items() if errors >= APART}
+    if away <= half or away <= 2 * half and not apart:
+        own = "the averages are those of such a batch to its sampling error; " * (not apart)
         return f"{own}averages from half of it differ by {half:.0%} {scatter}"
-    if far[name] < APART:
+    if not apart:
         return f"{this}{f', from half of it by {half:.0%}' * known}; {several}"
     return (
-        f"the averages of {name} lie {far[name]:.0f} sampling errors from what this batch has, and {made} it "
+        f"the averages of {worst(apart)} lie {most:.0f} sampling errors from what this batch has, and {made} it "
         f"differ by {anew:.0%}: let them see such data with these weights before inference"
     )
 
@@ -616,7 +616,7 @@ def _dropped(seen: Seen, away: float) -> str:
     kinds = ", ".join(sorted({kind(part(seen.subject.network, each)) for each in places}))
     return (
         f"averages made anew in training mode differ by {left:.0%} as well, for in training "
-        f"{kinds or 'what else changes between the modes'} makes the variance before {name} {ratios[name]:.2g} times as "
+        f"{kinds or 'what else changes between the modes'} makes the variance before layer `{name}` {ratios[name]:.2g} times as "
         "large: put it behind the last normalizer"
     )
 
@@ -766,7 +766,8 @@ def _blind(seen: Seen) -> Told:
     most = max(blind, key=turns.__getitem__, default="")
     if blind and turns[most] >= RULES["turn"][0]:
         count = f"{len(blind)} {'layer is' if len(blind) == 1 else 'layers are'}"
-        words = {"count": count, "most": most, "degrees": math.degrees(math.atan(turns[most]))}
+        turned = worst({name: turns[name] for name in blind})
+        words = {"count": count, "most": turned, "degrees": math.degrees(math.atan(turns[most]))}
         yield "turn", turns[most], blind, words
 
 
@@ -792,7 +793,7 @@ def _growth(seen: Seen) -> Told:
     if growth >= RULES["growth"][0]:
         one, other = (_bears(seen, name) for name in (names[0], names[-1]))
         if one < other:
-            words = {"first": names[0], "last": names[-1], "one": one, "other": other}
+            words = {"first": some(names[:1]), "last": some(names[-1:]), "one": one, "other": other}
             yield "growth", growth, names, {"whole": norms.max() / norms.min(), "count": len(norms), **words}
 
 

@@ -328,7 +328,7 @@ def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[
         found = _one_pass(subject)
     if touched:
         raise BnbookError(
-            f"a pass over a copy moves what is no part of it ({some(touched)}): its code or its loss reaches that from "
+            f"a pass over a copy moves what is no part of it ({', '.join(touched[:5])}): its code or its loss reaches that from "
             "outside; expected networks that are reached through self or as an argument, attribute or global name"
         )
     return found

@@ -18,6 +18,7 @@ from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.diagnosis import Sentence
 from bnbook.report.finding import Found, Slope
 from bnbook.report.instruments import DIGITS, NAMES, Batches, Eigenvalues, LeftOut, Moments
+from bnbook.report.subject import some
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -142,10 +143,10 @@ class Report:
         page = []
         for each in self._all():
             said = [f"{escape(s.says)} <small>{escape(s.chapter)}</small>" for s in each.diagnosis]
-            found = [escape(w) for w in (*(f"{n.name}: {n.kind}" for n in each.normalizers), *each.warnings)]
+            found = *(f"{some([n.name])}: {n.kind}" for n in each.normalizers), *each.warnings
             counted = f"{len(each.normalizers)} normalizers, {len(each.warnings)} notes"
             page.append(f"<h2>{escape(each.name)}</h2><p>{escape(each._heading())}</p>{listed('ol', said)}")
-            page.append(f"<details><summary>{counted}</summary>{listed('ul', found)}</details>")
+            page.append(f"<details><summary>{counted}</summary>{listed('ul', map(escape, found))}</details>")
         head = "".join(f"<th>{escape(each.name)}</th>" for each in self._all())
         rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()]
         page.append(f"<table><tr><th></th>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")

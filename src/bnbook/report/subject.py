@@ -253,9 +253,16 @@ def dense(gradient: Tensor | None) -> Tensor | None:
 
 
 def some(names: Sequence[str]) -> str:
-    """Three of them, and how many more."""
+    """Three of them, such as `1`, and how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(name or "the network's own code" for name in names[:3]) + more
+    return ", ".join(f"`{name}`" if name else "the network's own code" for name in names[:3]) + more
+
+
+def worst(sizes: Mapping[str, float]) -> str:
+    """The layer with the largest number, and of how many it is the worst."""
+    most = max(sizes, key=sizes.__getitem__)
+    others = f" (the worst of {len(sizes)}: {some([*sizes])})" if len(sizes) > 1 else ""
+    return f"{'layer ' if most else ''}{some([most])}{others}"
 
 
 def described(outputs: Any) -> str:
