@@ -24,7 +24,8 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="NAME|FILE",
-        help="a data set, FILE.pt, FILE.npz, or your own FILE.py:LOADER of pairs",
+        help="a data set (training images as (x / 255 - mean) / std of each of its channels), or as they are FILE.pt, "
+        "FILE.npz, or your own FILE.py:LOADER of pairs",
     )
     words = "of one example, such as 3,32,32: of the data, or of normal random numbers without --data"
     parser.add_argument("--input-shape", metavar="SHAPE", help=words)

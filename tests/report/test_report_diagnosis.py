@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -803,6 +804,37 @@ def test_the_growth_of_gradients_is_the_slope_of_their_logarithms():
 def test_every_sentence_names_a_chapter_of_the_book():
     names = {chapter.name for chapter in chapters.discover()}
     assert {chapter for _, chapter, _ in RULES.values()} <= names
+
+
+def test_another_scaling_of_the_inputs_is_told_from_averages_of_other_weights():
+    torch.manual_seed(0)
+    layers = [
+        nn.Conv2d(3, 16, 3, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 8, 3),
+        nn.BatchNorm2d(8),
+    ]
+    model, y = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128, K)).double(), torch.arange(B) % K
+    channel = lambda *values: torch.tensor(values).double().view(3, 1, 1)
+    draw = lambda: torch.randn(B, 3, 8, 8).double() * channel(0.4, 0.6, 0.5) + channel(0.3, -0.2, 0.1)
+    for _ in range(200):
+        model(draw())
+    x = draw()
+    other = 255 * x * channel(1, 2, 3) + 130
+    for data in ((other, y), [(other, y)] * 2):
+        says = about(said(model, data))["modes"].says
+        found = re.search(
+            "on another scaling, with mean (.*) and standard deviation (.*) by channel where these have", says
+        )
+        means, spreads = ([float(v) for v in each.split(", ")] for each in found.groups())
+        assert means == pytest.approx([0.3, -0.2, 0.1], abs=0.1) and spreads == pytest.approx(
+            [0.4, 0.6, 0.5], rel=0.2
+        )
+    with torch.no_grad():
+        model[0].weight.add_(0.3 * torch.randn(16, 3, 3, 3))
+    says = about(said(model, (x, y)))["modes"].says
+    assert "another scaling" not in says and "by channel, are scaled as in its training" in says
 
 
 def test_layers_are_told_from_numbers_and_all_that_are_concerned_are_named():

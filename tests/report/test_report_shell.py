@@ -202,6 +202,23 @@ def test_a_batch_of_a_data_set_is_of_its_training_images():
     assert torch.equal(labels, dataset.train_labels[:5])
 
 
+def test_the_scaling_of_the_data_is_said(here, capsys):
+    write(here, nets=MAKE)
+    report = run("nets.py:make", *DIGITS)
+    inputs, _ = command.read_batch("digits-standin", 16)
+    scaled = "training images of digits-standin as (x / 255 - mean) / std of each of its channels: 16 of shape (1, 8, 8)"
+    assert (
+        report.data
+        == f"{scaled}, mean {inputs.mean():.3g} and standard deviation {inputs.std(correction=0):.3g}"
+    )
+    assert f"\ndata: {report.data}\n" in report.table()
+    made = run("nets.py:make", "--input-shape", "1,8,8").data
+    assert made.startswith("normal random numbers: 64 of shape (1, 8, 8), mean")
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    assert "as (x / 255 - mean) / std of each of its channels" in " ".join(capsys.readouterr().out.split())
+
+
 def test_shapes_and_own_losses(here):
     write(here, nets=NETS)
     made = run("nets.py:small", "--input-shape", "3,8,8", "--batch", "16")

@@ -7,6 +7,7 @@ import io
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
         how = {"learning_rate": arguments.learning_rate, "eigenvalues": not arguments.no_eigenvalues}
         beside = models[1] if len(models) > 1 else None
         found = measure(models[0], loss, batch, output=output, beside=beside, names=_names(named), **how)
+        found = replace(found, data=f"{_source(arguments.data)}: {found.data}")
     try:
         if "json" in places:
             atomic.write_bytes(places["json"], (found.to_json() + "\n").encode())
@@ -106,6 +108,14 @@ def _places(arguments: argparse.Namespace) -> dict[str, Path]:
         for other in [each for each in places if each != name and places[each] == path]:
             raise BnbookError(f"--{name} and --{other} both name {path.name!r}; expected two files")
     return places
+
+
+def _source(named: str | None) -> str:
+    """Where the inputs come from, and how they were scaled."""
+    if named not in data.NAMES:
+        return named or "normal random numbers"
+    actual = named if named in data.STANDINS else data.whereabouts(named).partition(":")[0]
+    return f"training images of {actual} as (x / 255 - mean) / std of each of its channels"
 
 
 def _loss(named: str) -> Callable[..., Any]:

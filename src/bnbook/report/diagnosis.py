@@ -32,7 +32,7 @@ from bnbook.report.finding import (
     put,
     units_along,
 )
-from bnbook.report.subject import Prepare, Subject, part, some, worst
+from bnbook.report.subject import Prepare, Subject, by_channel, part, scaling, some, worst
 
 #: What each sentence is about -> the number from which it is said, the chapter that shows it, and the sentence, of the number
 #: that an intervention gave, the layers, and further words of it.
@@ -550,8 +550,8 @@ def _why(seen: Seen, away: float) -> str:
         return dropped
     if seen.others:
         many, count = seen.off(lambda _, kept: kept.many), len(seen.others) + 1
-        advice = ": let the averages see such data with these weights before inference"
-        return f"{made} {count} batches differ by {many:.0%}{f' {scatter}' if many >= away / 2 else advice}"
+        rest = f" {scatter}" if many >= away / 2 else f": {_advice(seen, away)}"
+        return f"{made} {count} batches differ by {many:.0%}{rest}"
     far = {name: kept.errors() for name, kept in seen.moments.items() if kept.met.parts}
     if not far:
         return f"{this}; {several}"
@@ -567,8 +567,57 @@ def _why(seen: Seen, away: float) -> str:
         return f"{this}{f', from half of it by {half:.0%}' * known}; {several}"
     return (
         f"the averages of {worst(apart)} lie {most:.0f} sampling errors from what this batch has, and {made} it "
-        f"differ by {anew:.0%}: let them see such data with these weights before inference"
+        f"differ by {anew:.0%}: {_advice(seen, away)}"
     )
+
+
+class _Enough(Exception):
+    """Ends a pass at the layer that was asked about."""
+
+
+def _advice(seen: Seen, away: float) -> str:
+    """What is to be done about averages of other data: whether they fit inputs that are scaled otherwise, each channel by a
+    factor and a summand with which the first layer receives what its averages say, is tried."""
+    x, (first, kept) = seen.subject.batch[0].detach(), next(iter(seen.moments.items()))
+    let = "let the averages see such data with these weights before inference"
+    if not x.is_floating_point():
+        return let
+    channels = by_channel(x)
+    shape = [1, len(channels), *[1] * (x.dim() - 2)]
+    mean, spread = (v.view(shape) for v in (channels.mean(1), channels.std(1).clamp_min(1e-30)))
+    size, place = (torch.zeros_like(mean).requires_grad_() for _ in range(2))
+    scaled = lambda: (((x - mean) / spread + place) * size.exp()).to(x.dtype)
+
+    search = torch.optim.LBFGS([size, place], max_iter=30, line_search_fn="strong_wolfe")
+    got: list[Tensor] = []
+
+    def stop(name: str, _module: nn.Module, given: tuple, more: dict) -> None:
+        got[:] = [first_tensor(given, more).double().movedim(seen.axes[name], 0).flatten(1)]
+        raise _Enough
+
+    def unlike() -> Tensor:
+        """How far the first layer is from its averages, with its slope."""
+        search.zero_grad()
+        with suppress(_Enough):
+            seen.subject.run(seen.by_batch, inputs=scaled(), before=stop, names=[first])
+        way = _moments(got[0])[0] - kept.kept[0]
+        wanted, variance = (v.clamp_min(1e-30) for v in (kept.kept[1], _moments(got[0])[1]))
+        found = (way.square() / (wanted * variance).sqrt() + (variance / wanted).log().square()).mean()
+        found.backward()
+        return found
+
+    with suppress(Exception):  # somebody else's code may not take such inputs
+        search.step(unlike)
+        other = scaled().detach()
+        there = Seen(seen.subject.but(batch=(other, seen.subject.batch[1])), seen.anatomy)
+        left = there.away(there.run(nn.Module.eval, grad=False))
+        if left <= away / 4 and max(kept.errors() for kept in there.moments.values()) < APART:
+            return (
+                f"the averages fit inputs on another scaling, with {scaling(by_channel(other))} where these have "
+                f"{scaling(channels)}: so scaled they leave {left:.0%}; scale the inputs as in the training of the network, or, "
+                f"if these are meant, {let}"
+            )
+    return f"{let}, if these inputs, with {scaling(channels)}, are scaled as in its training"
 
 
 def _beyond(seen: Seen, away: float, anew: float) -> str:

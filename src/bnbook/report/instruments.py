@@ -42,7 +42,7 @@ from bnbook.report.finding import (
     put,
     units_along,
 )
-from bnbook.report.subject import Changed, Prepare, Subject, dense, described, part, watch
+from bnbook.report.subject import Changed, Prepare, Subject, dense, described, part, some, watch
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
 
@@ -375,10 +375,10 @@ class Statistics:
             bad = [k for k, b in kept.items() if not torch.isfinite(b).all()]
             bad += [k for k, b in kept.items() if k in ("running_var", "moving_var") and bool((b < 0).any())]
             if bad:
-                raise BnbookError(f"{bad[0]} of {name} is below zero or not finite")
+                raise BnbookError(f"{bad[0]} of {some([name])} is below zero or not finite")
             if as_made(kept):
                 raise BnbookError(
-                    f"no population statistics yet: the running averages of {name} are those that it was made "
+                    f"no population statistics yet: the running averages of {some([name])} are those that it was made "
                     "with; run some batches in training mode first"
                 )
         if still := meeting(self.subject, self.population, every=self.every):

@@ -22,7 +22,17 @@ from bnbook.report.finding import Anatomy
 from bnbook.report.foreign import tried
 from bnbook.report.instruments import LeftOut
 from bnbook.report.report import Findings, Report
-from bnbook.report.subject import Subject, dense, described, moved, some, unwrapped, watched
+from bnbook.report.subject import (
+    Subject,
+    by_channel,
+    dense,
+    described,
+    moved,
+    scaling,
+    some,
+    unwrapped,
+    watched,
+)
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -144,6 +154,7 @@ class _One:
         return Report(
             name, rate, len(subject.batch[0]), float(start), anatomy.normalizers, scape, shift, layers, places, values,
             tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (), batches=several,
+            data=_data(subject.batch[0]),
         )  # fmt: skip
 
     def _again(self, raw: dict[str, Tensor | None]) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -364,6 +375,11 @@ def _not_finite(subject: Subject) -> str:
     below = [n for n, b in held.items() if n.endswith("running_var") and bool((b < 0).any())]
     why = "no finite number: a batch has overflowed once" if lost else "below zero"
     return f"; {some(lost or below)} of the network is {why}" if lost or below else ""
+
+
+def _data(inputs: Tensor) -> str:
+    known = f", {scaling(by_channel(inputs))}" * inputs.is_floating_point()
+    return f"{len(inputs)} of shape {tuple(inputs.shape[1:])}{known}"
 
 
 def _of_the_loss(subject: Subject) -> tuple[float | None, bool]:

@@ -59,6 +59,7 @@ class Report:
     diagnosis: tuple[Sentence, ...] = ()  # the heaviest first
     beside: Report | None = None
     batches: Batches | None = None  # where several were given
+    data: str = ""  # what the inputs are
 
     @property
     def effective_smoothness(self) -> float | None:
@@ -100,6 +101,7 @@ class Report:
         text = []
         for first, *cells in lines:
             text.append(first.ljust(widths[0]) + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths[1:])))
+        text.append(f"data: {self.data}")
         for each in self._all():
             kinds = [found.kind for found in each.normalizers]
             counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"

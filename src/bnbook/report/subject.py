@@ -265,6 +265,19 @@ def worst(sizes: Mapping[str, float]) -> str:
     return f"{'layer ' if most else ''}{some([most])}{others}"
 
 
+def by_channel(x: Tensor) -> Tensor:
+    """Of images their up to four channels, (C, values), float64; of other inputs all values, (1, values)."""
+    x = x.detach().double()
+    return x.transpose(0, 1).flatten(1) if x.dim() > 2 and x.shape[1] <= 4 else x.reshape(1, -1)
+
+
+def scaling(channels: Tensor) -> str:
+    """Mean and standard deviation of each channel, in words."""
+    both = channels.mean(1), channels.std(1, correction=0)
+    mean, spread = (", ".join(f"{v:.3g}" for v in each.tolist()) for each in both)
+    return f"mean {mean} and standard deviation {spread}{' by channel' * (len(channels) > 1)}"
+
+
 def described(outputs: Any) -> str:
     """What a network gives, in words."""
     if isinstance(outputs, Tensor):
