@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Name -> seconds that a chapter may take before a run of several names it (never a failure).
-BUDGETS = {"smoke": 20, "laptop": 30 * 60, "overnight": 12 * 60 * 60, "paper": 60 * 60}
+BUDGETS = {"smoke": 15, "laptop": 30 * 60, "overnight": 12 * 60 * 60, "paper": 60 * 60}
 PROFILES = tuple(BUDGETS)
 HIGHEST_FIRST = PROFILES[::-1]
 #: What may be published; a smoke run is no evidence.
