@@ -159,6 +159,9 @@ rendering.add(seeds=_seed_words, not_as_locked=gate.not_as_locked)
 
 INDEX = "index.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+FOLD = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{admonition\}[^\n]*\n:class:[^\n]*dropdown.*?^(?P=fence)[ \t]*$", re.M | re.S
+)
 SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
 GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
 GLANCE = 4
@@ -291,7 +294,10 @@ def taken_out(written: Sequence[Any]) -> str:
 
 def with_folds(text: str) -> str:
     """A chapter's text with the table of settings behind a fold, and measured tables of more rows than a glance
-    takes in."""
+    takes in. What lies behind a fold stays as it is."""
+    if fold := FOLD.search(text):
+        before, after = text[: fold.start()], text[fold.end() :]
+        return with_folds(before) + fold[0] + with_folds(after)
 
     def numbers(table: re.Match) -> str:
         rows = table["body"].partition("rows:")[2].strip().count("\n") + 1
