@@ -126,11 +126,15 @@ class Labels(SphinxTransform):
 
 
 class Unbroken(SphinxTransform):
-    """No line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it."""
+    """No line starts with a comma or a percent sign: a formula stays with the bracket or quote before it and the
+    stops behind it, a sign with its number."""
 
     default_priority = 870  # after quotes are smart
 
     def apply(self) -> None:
+        for text in list(self.document.findall(nodes.Text)):
+            if not isinstance(text.parent, nodes.literal | nodes.math | nodes.FixedTextElement):
+                text.parent.replace(text, nodes.Text(re.sub(r"(?<=\d) %", "\u00a0%", text)))
         for math in list(self.document.findall(nodes.math)):
             parent, place = math.parent, math.parent.index(math)
             before, after = parent[place - 1 : place], parent[place + 1 : place + 2]

@@ -24,7 +24,7 @@ PAGES = {
     "index": "# A book\n\n```{toctree}\npart/decay\ninstruments\n```\n\nOne paragraph, long enough to say what it is.\n",
     "part/decay": """# Is weight decay a learning rate?
 
-By $x$, or ($y$) and “$z$”, and $u$ alone.
+By $x$, or ($y$) and “$z$”, and $u$ alone. So half, 50 %, of `100 %`.
 
 ```python
 secretcode = 1
@@ -108,6 +108,7 @@ STANDS = {
             # no line starts with a comma
             f'<span class="unbroken">{MATH.format("x")},</span> or <span class="unbroken">\\({MATH.format("y")}\\)</span>',
             f'<span class="unbroken">“{MATH.format("z")}”,</span> and {MATH.format("u")} alone',
+            'half, 50\u00a0%, of <code[^>]*><span class="pre">100</span> <span class="pre">%</span>',
             # a heading's link names its label, and its number or slug is an address still
             r'<section id="my-label">\s*<span id="a-heading"></span><h2>A heading<a class="headerlink" href="#my-label"',
             # each figure once a theme, for a page and for a phone, and what is behind it
