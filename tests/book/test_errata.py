@@ -65,7 +65,8 @@ def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
     read(ran, changed(correct=said, test=None))
     shown = page(ran)
     assert (
-        ': Heads is half of 5 tosses.\u00a0<a class="chip mark own" href="part/coin.html#claim-coin-fair"' in shown
+        ': Heads is half of 5 tosses.\u00a0<a class="chip mark own" href="part/coin.html#claim-coin-fair"'
+        in shown
     )
     assert shown.count("⚠") == 1 and "⚠ now: reproduced</strong>" in shown
 

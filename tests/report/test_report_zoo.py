@@ -398,7 +398,7 @@ def test_a_hook_on_a_parameter_is_told_and_left_out():
     model[0].weight.register_hook(lambda slope: 0.1 * slope)
     report = measured(animal, model, eigenvalues=False)
     assert report.effective_smoothness == pytest.approx(zoo.smoothness(animal))
-    assert "a hook changes the gradient of 0.weight" in " ".join(report.warnings)
+    assert "a hook changes the gradient of `0.weight`" in " ".join(report.warnings)
 
 
 def test_a_lazy_network_that_has_run_is_measured():

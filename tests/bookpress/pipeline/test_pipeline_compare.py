@@ -150,7 +150,7 @@ def test_what_cannot_be_compared_or_is_slow_is_said_of_a_run_once(ran, monkeypat
         assert re.search(
             r"has (part/coin|2 chapters) at --profile laptop alone, with which no number of a smoke", first
         )
-        assert [line for line in rest if "1 of 2 chapters took longer than 20 s" in line] == rest and len(
+        assert [line for line in rest if "1 of 2 chapters took longer than 15 s" in line] == rest and len(
             rest
         ) == late
 
