@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -83,11 +85,18 @@ def pooled(dataset: Dataset, split: str, pool: int) -> tuple[Tensor, Tensor]:
 
 
 def in_processes(work, plan: Any, seeds: Sequence[int], workers: int) -> list:
-    """`work(plan, seed)` for each seed, one thread each: what it gives does not depend on `workers`."""
+    """`work(plan, seed)` for each seed, one thread each: what it gives does not depend on `workers`.
+
+    `work` may be a function of a notebook's cell: it travels with what it calls.
+    """
     if workers == 1:
         return [work(plan, seed) for seed in seeds]
     with ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(partial(work, plan), seeds))
+        return list(pool.map(partial(_call, cloudpickle.dumps(partial(work, plan))), seeds))
+
+
+def _call(packed: bytes, seed: int) -> Any:
+    return pickle.loads(packed)(seed)
 
 
 # ---- The largest usable rate of a grid ---------------------------------------------------------------------

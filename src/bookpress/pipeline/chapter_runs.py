@@ -21,7 +21,7 @@ import numpy as np
 from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Row, chapter_claims, draws, judging, locks
 from bookpress.errors import PressError
-from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
+from bookpress.pipeline.chapters import Chapter, is_parameters, only_defines, with_values
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
 from bookpress.schema import read_table
@@ -303,21 +303,22 @@ ADDED = "added"
 
 
 def ran_cells(notebook: Any) -> list[Any]:
-    """The chapter's own code cells of an executed notebook: not those that papermill or the book added."""
-    code = (cell for cell in notebook.cells if cell.cell_type == "code")
+    """The chapter's own code cells of an executed notebook: not those that papermill or the book added, nor those that
+    only define something, which have nothing to show."""
+    code = (cell for cell in notebook.cells if cell.cell_type == "code" and not only_defines(cell))
     return [cell for cell in code if not {ADDED, "injected-parameters"} & {*cell.metadata.get("tags", [])}]
 
 
 def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     """The chapter's notebook with the outputs of a run put under the code cells that made them.
 
-    Cells are matched in order: that the code is the code that ran is the stamp's to say.
+    Cells are matched in order: that the code is the code that ran, or prints the same, is the stamp's to say.
     """
     page, ran = chapter.notebook.copy(), iter(ran_cells(evidence.notebook))
     cells = []
     for original in chapter.notebook.cells:
         cell = original.copy()
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and not only_defines(cell):
             made = next(ran)  # the gate has counted them
             cell["outputs"] = [_plain(output) for output in made.outputs]
             cell["execution_count"] = made.execution_count

@@ -22,6 +22,7 @@ from bookpress.kept import kept
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
 from bookpress.schema import Entry, Text, Truth, model, valid
+from bookpress.stamp import DEFINES, IMPORTS
 from bookpress.texts import parse_yaml, read_text, read_yaml
 
 # ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
@@ -319,6 +320,15 @@ def _boxed(text: str) -> int:
 
 def is_parameters(cell: Any) -> bool:
     return "parameters" in cell["metadata"].get("tags", [])
+
+
+def only_defines(cell: Any) -> bool:
+    """Whether a code cell holds imports, functions and classes alone: it prints nothing, in any run."""
+    try:
+        body = ast.parse(cell["source"]).body
+    except SyntaxError:
+        return False
+    return bool(body) and all(isinstance(each, (*IMPORTS, *DEFINES)) for each in body)
 
 
 def discover() -> list[Chapter]:

@@ -22,7 +22,7 @@ from bookpress.errors import PressError
 from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published_runs
-from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
+from bookpress.pipeline.chapters import Chapter, discover, is_parameters, only_defines, with_values
 from bookpress.pipeline.gate import passed_run
 from bookpress.schema import as_plain
 
@@ -33,6 +33,7 @@ from bookpress.schema import as_plain
 NEEDED = {
     "IPython": "ipython",
     "PIL": "pillow",
+    "cloudpickle": "cloudpickle",
     "filelock": "filelock",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
@@ -264,7 +265,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False, lab: bo
             tags = original.metadata.get("tags", [])
             folded = {f"{part}_hidden": True for tag in tags for part in FOLDED.get(tag, ())}
             cells.append(code_cell(source, metadata={"jupyter": folded} if folded else {}))
-        if made and original.cell_type == "code":
+        if made and original.cell_type == "code" and not only_defines(original):
             ran = next(made)
             cells[-1] |= {each: ran[each] for each in ("outputs", "execution_count")}
             cells[-1].metadata |= ran.metadata

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,17 +27,17 @@ from bookpress.claims import locks
 from bookpress.errors import PressError
 from bookpress.kept import kept
 from bookpress.pipeline.chapter_runs import published_runs
-from bookpress.pipeline.chapters import Chapter, is_parameters, read
+from bookpress.pipeline.chapters import Chapter, is_parameters, only_defines, read
 from bookpress.pipeline.execution import copy_packages
 
 #: What runs a chapter's cells, those of its parameters first, by the packages before it: every number as it is and not
 #: to nine digits, and the definitions of the package in which functions were called. No kernel, one process, one core.
 RUNS = """
-import importlib, json, sys
+import contextlib, importlib, io, json, sys
 package, cells, said = json.load(sys.stdin)
 importlib.import_module(package + ".book")
 from bookpress import results
-own, called = results.encode, set()
+own, called, printed = results.encode, set(), []
 results.encode = lambda array, digits: own(array, 17)
 def note(frame, event, _):
     if event == "call":
@@ -45,11 +45,14 @@ def note(frame, event, _):
 sys.setprofile(note)
 names = {"__name__": "__main__", "display": lambda *_: None}
 for cell in cells:
-    exec(compile(cell, "cell", "exec"), names)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(cell, "cell", "exec"), names)
+    printed.append(out.getvalue())
 sys.setprofile(None)
 of_package = ((module, code) for module, code in called if str(module).split(".")[0] == package)
 inside = ((module, code.co_qualname) for module, code in of_package if code.co_filename[0] != "<")
-json.dump(sorted({module + ":" + name.split(".")[0] for module, name in inside if name[0] != "<"}), open(said, "w"))
+ran = sorted({module + ":" + name.split(".")[0] for module, name in inside if name[0] != "<"})
+json.dump([ran, printed], open(said, "w"))
 """
 CLOCK = "h"  # the unit of what a clock said of the run, never the same twice
 SHOWN = 5  # of the results that differ, those that are named
@@ -71,8 +74,9 @@ class Tree:
         made = stamp.of_chapter(self.chapter.code_cells, {}, [], self.code)
         return chain.measured(self.chapter.name, stamp.measure(made))
 
-    def numbers(self) -> tuple[dict[str, Any], list[str]]:
-        """What it records at the smoke profile, name -> values, and the definitions that ran ("module:name")."""
+    def numbers(self) -> tuple[dict[str, Any], list[str], list[str]]:
+        """What it records at the smoke profile, name -> values, the definitions that ran ("module:name"), and what each
+        cell prints that does more than define."""
         cells = [cell for cell in self.chapter.notebook.cells if cell.cell_type == "code"]
         cells.sort(key=lambda cell: not is_parameters(cell))
         with tempfile.TemporaryDirectory() as folder:
@@ -92,8 +96,12 @@ class Tree:
             if done.returncode:
                 raise PressError(f"{self.chapter.name} does not run: {done.stderr.strip().splitlines()[-1]}")
             entries = json.loads((place / "results.json").read_bytes())["results"]
-            called = json.loads((place / "said").read_bytes())
-        return {name: each["values"] for name, each in entries.items() if each["unit"] != CLOCK}, called
+            called, printed = json.loads((place / "said").read_bytes())
+        return (
+            {name: each["values"] for name, each in entries.items() if each["unit"] != CLOCK},
+            called,
+            [text for cell, text in zip(cells, printed) if not only_defines(cell)],
+        )
 
 
 def same(chapter: Chapter) -> list[str]:
@@ -111,8 +119,9 @@ def same(chapter: Chapter) -> list[str]:
             with tempfile.TemporaryDirectory() as place:
                 then, commit = _commit_of(was, chapter, chain, Path(place))
                 numbers = numbers or now.numbers()
-                before, ran_before = _kept(was, then)
+                before, ran_before, printed = _kept(was, then)
                 _require_equal(chapter, before, numbers[0])
+                _require_words(chapter, printed, numbers[2])
                 ran, idle = _changed(then, now, {*ran_before, *numbers[1]})
                 count = sum(map(np.size, before.values()))
                 why = f"{count:,} numbers in {len(before)} results at the smoke profile, as {commit[:10]} gives them"
@@ -164,12 +173,12 @@ def _git(*words: str) -> bytes:
     return done.stdout
 
 
-def _kept(was: str, then: Tree) -> tuple[dict[str, Any], list[str]]:
+def _kept(was: str, then: Tree) -> tuple[dict[str, Any], list[str], list[str]]:
     """The numbers of the code from before, kept for who tries a change again and again."""
     import torch
 
     made = [torch.__version__, torch.backends.cpu.get_cpu_capability(), np.__version__, then.chapter.defaults]
-    return kept(f"numbers of {was}", stamp.digest(made), then.numbers)
+    return kept(f"numbers and words of {was}", stamp.digest(made), then.numbers)
 
 
 def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -191,6 +200,21 @@ def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str
             f"{chapter.name}: {len(differing)} of {len(before)} results differ at the smoke profile: "
             f"{', '.join(differing[:SHOWN])}{more}; expected the same to the last bit; run it again on fresh seeds"
         )
+
+
+def _require_words(chapter: Chapter, before: Sequence[str], now: Sequence[str]) -> None:
+    """The page shows under each cell what it printed in the published run: the cell must print that still."""
+    if len(before) != len(now):
+        raise PressError(
+            f"{chapter.name}: {len(now)} cells, {len(before)} before, those that only define something not counted; "
+            "expected as many, for what a run printed stands below the cell that printed it"
+        )
+    for number, (old, new) in enumerate(zip(before, now), start=1):
+        if old != new:
+            raise PressError(
+                f"{chapter.name}: code cell {number}, those that only define something not counted, prints {new[:60]!r} "
+                f"and printed {old[:60]!r}; expected the same words"
+            )
 
 
 def _changed(then: Tree, now: Tree, ran: set[str]) -> tuple[list[str], list[str]]:

@@ -59,3 +59,19 @@ def test_what_gives_the_same_numbers_is_fresh_again_and_what_does_not_is_refused
 
     page.write_text(text.replace('record("draws"', 'record("more", shares)\nrecord("draws"'))
     assert "6 numbers in 2 results" in same.same(coin())[0]  # what is new changes nothing that stood
+
+
+def test_a_cell_that_only_defines_may_come_and_go_and_what_cells_print_may_not_change(page):
+    text = page.read_text()
+    record = 'record("draws"'
+    cell = "```{code-cell} ipython3\nimport math\n\n\ndef same(values):\n    return values\n```\n\n"
+    head, last = text.rsplit("```{code-cell}", 1)
+    page.write_text(f"{head}{cell}```{{code-cell}}{last.replace('shares)', 'same(shares))')}")
+    assert "the cells" in same.same(coin())[0] and published(coin(), "laptop").stale() == []
+
+    page.write_text(text.replace(record, f'print("tossed")\n{record}'))
+    with pytest.raises(PressError, match=r"prints '.*tossed\\n' and printed '.*'; expected the same words"):
+        same.same(coin())
+    page.write_text(f"{head}```{{code-cell}} ipython3\n1\n```\n\n```{{code-cell}}{last}")
+    with pytest.raises(PressError, match="3 cells, 2 before, those that only define something not counted"):
+        same.same(coin())
