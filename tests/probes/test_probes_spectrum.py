@@ -1,4 +1,5 @@
-"""Spectra by products: against dense matrices, Gauss' exactness, SciPy, and Hessians that are written down."""
+"""Spectra and largest eigenvalues by products: against dense matrices, Gauss' exactness, SciPy, and Hessians, Gauss-Newton
+and Fisher matrices that are written down."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
-from bnbook.probes.krylov import krylov
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
+from bnbook.probes.krylov import krylov, lanczos
 from bnbook.probes.spectrum import curvature, density, quadrature, share, signs, top, trace
 
 DOUBLE = torch.float64
@@ -59,6 +62,14 @@ def test_an_invariant_space_ends_the_iteration():
     values = torch.tensor([3.0, 1.0, 1.0, 1.0], dtype=DOUBLE)
     nodes, weights = quadrature(krylov(lambda u: values * u, torch.ones(4, dtype=DOUBLE), 4))
     assert nodes == pytest.approx([1, 3]) and weights == pytest.approx([0.75, 0.25])
+
+
+def test_the_top_of_a_matrix_that_the_start_is_orthogonal_to():
+    values = torch.tensor([5.0, 4.9, 1.0, 0.0, -7.0], dtype=DOUBLE)
+    start = torch.eye(5, dtype=DOUBLE)[2]
+    value, vector, _, iterations = lanczos(lambda v: values * v, start, 1e-12, 50)
+    assert (value, abs(float(vector[0]))) == pytest.approx((5, 1), abs=1e-8) and iterations <= 5
+    assert lanczos(lambda v: 0 * v, start, 1e-12, 50)[0] == 0.0
 
 
 def test_the_largest_are_scipys_and_know_their_error():
@@ -166,6 +177,7 @@ def written(model, statistics, x):
 
 
 def dense_by_formula(model, statistics, pair):
+    """Hessian, Gauss-Newton matrix, gradient of the loss and Jacobian of the answers (B, K, N)."""
     x, y = pair
     answers, theta = written(model, statistics, x)
 
@@ -174,11 +186,11 @@ def dense_by_formula(model, statistics, pair):
         return (torch.logsumexp(z, 1) - z[torch.arange(len(y)), y]).mean()
 
     hessian = torch.autograd.functional.hessian(loss, theta)
-    jacobian = torch.autograd.functional.jacobian(answers, theta)  # (B, K, N)
+    jacobian = torch.autograd.functional.jacobian(answers, theta)
     p = torch.softmax(answers(theta), 1)
     gauss = sum(j.T @ (torch.diag(q) - torch.outer(q, q)) @ j for j, q in zip(jacobian, p)) / len(y)
     gradient = torch.autograd.functional.jacobian(loss, theta)
-    return {"hessian": hessian, "gauss_newton": gauss}, gradient
+    return {"hessian": hessian, "gauss_newton": gauss, "gradient": gradient, "jacobian": jacobian}
 
 
 def dense(found):
@@ -186,19 +198,61 @@ def dense(found):
     return torch.stack([found.product(u) for u in eye])
 
 
+KINDS = [("none", "batch"), ("batch", "batch"), ("batch", "detached"), ("batch", "population")]
+
+
 @pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
-@pytest.mark.parametrize(
-    ("norm", "statistics"),
-    [("none", "batch"), ("batch", "batch"), ("batch", "detached"), ("batch", "population")],
-)
+@pytest.mark.parametrize("norm, statistics", KINDS)
 def test_products_are_those_of_the_written_matrix(norm, statistics, matrix):
     model, pair = smooth(norm), batch()
-    wanted, gradient = dense_by_formula(model, statistics, pair)
+    wanted = dense_by_formula(model, statistics, pair)
     before = snapshot(model)
     with curvature(model, F.cross_entropy, pair, matrix, statistics) as found:
         torch.testing.assert_close(dense(found), wanted[matrix], rtol=1e-9, atol=1e-11)
-        torch.testing.assert_close(found.gradient, gradient, rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(found.gradient, wanted["gradient"], rtol=1e-9, atol=1e-11)
     assert_untouched(before, model)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_the_largest_curvature_is_that_of_the_written_hessian(norm):
+    model, pair = smooth(norm), batch()
+    wanted = dense_by_formula(model, "batch", pair)
+    matrix, g = wanted["hessian"], wanted["gradient"]
+    found = largest_curvature(model, F.cross_entropy, pair, tolerance=1e-9)
+    assert float(found) == pytest.approx(torch.linalg.eigvalsh(matrix)[-1].item(), rel=1e-9)
+    vector = torch.cat([v.flatten() for v in found.vector])
+    assert (matrix @ vector - found.value * vector).norm() < 1e-8 * found.value
+    form, square = curvature_along_gradient(model, F.cross_entropy, pair)
+    assert (form, square) == pytest.approx((float(g @ matrix @ g), float(g @ g)), rel=1e-10)
+    assert found.along_gradient == pytest.approx(form / square, rel=1e-10)
+
+
+def test_signed_largest_is_not_the_largest_in_size():
+    model, ones = nn.Linear(2, 1, bias=False).double(), torch.eye(2, dtype=DOUBLE)
+    saddle = lambda w, _: 0.5 * (2 * w[0, 0] ** 2 - 7 * w[1, 0] ** 2)  # of inputs 1, 0 and 0, 1: the weights
+    assert float(largest_curvature(model, saddle, (ones, ones))) == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("parameters", ["weights", "all"])
+@pytest.mark.parametrize("outputs", [0, -1, "all"])
+@pytest.mark.parametrize("norm, statistics", KINDS)
+def test_the_largest_fisher_eigenvalue_is_that_of_the_dense_gram_matrix(
+    norm, statistics, outputs, parameters
+):
+    model, (x, y) = smooth(norm), batch()
+    jacobian = dense_by_formula(model, statistics, (x, y))["jacobian"]
+    chosen = [p.ndim >= 2 or parameters == "all" for p in model.parameters() for _ in range(p.numel())]
+    rows = jacobian[:, :, chosen] if outputs == "all" else jacobian[:, outputs, None, chosen]
+    gram = rows.flatten(0, 1) @ rows.flatten(0, 1).T / len(x)
+    found = largest_eigenvalue(model, x, outputs, parameters, statistics, tolerance=1e-10)
+    assert float(found) == pytest.approx(torch.linalg.eigvalsh(gram)[-1].item(), rel=1e-8)
+    v = found.vector.flatten()
+    assert (gram @ v - found.value * v).norm() < 1e-8 * found.value and v.norm() == pytest.approx(1)
+    means = rows.mean(0).square().sum(1)  # of each output, ‖∇f̄‖²
+    assert found.bound == pytest.approx(float(means.mean())) and found.bound <= found.value * (1 + 1e-12)
+    if norm == "none" or statistics == "population":  # where no example meets another
+        parts = largest_eigenvalue(model, x, outputs, parameters, statistics, chunk=3)
+        assert (parts.value, parts.bound) == pytest.approx((found.value, found.bound), rel=1e-8)
 
 
 @pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
@@ -208,10 +262,10 @@ def test_parts_are_the_mean_of_their_matrices(norm, matrix):
     halves = [dense_by_formula(model, "batch", (x[k : k + 4], y[k : k + 4])) for k in (0, 4)]
     with curvature(model, F.cross_entropy, (x, y), matrix, parts=2) as found:
         together = dense(found)
-        torch.testing.assert_close(found.gradient, sum(g for _, g in halves) / 2, rtol=1e-9, atol=1e-11)
-    torch.testing.assert_close(together, sum(m[matrix] for m, _ in halves) / 2, rtol=1e-9, atol=1e-11)
-    whole = dense_by_formula(model, "batch", (x, y))[0][matrix]
-    gap = float((whole - together).abs().max())
+        mean = lambda name: sum(half[name] for half in halves) / 2
+        torch.testing.assert_close(found.gradient, mean("gradient"), rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(together, mean(matrix), rtol=1e-9, atol=1e-11)
+    gap = float((dense_by_formula(model, "batch", (x, y))[matrix] - together).abs().max())
     assert gap < 1e-12 if norm == "none" else gap > 1e-2
 
 
