@@ -52,13 +52,6 @@ def test_images_with_something_in_common_at_a_place_have_correlated_units() -> N
     )
 
 
-def test_a_grid_of_convolutional_settings_is_solved_at_once() -> None:
-    gamma, sigma_w2 = np.linspace(0.5, 5, 10), np.array([[1.0], [2.0]])
-    theory = solve(CIFAR, "batch", gamma, sigma_w2, equations="through_batch", batch=100)
-    alone = solve(CIFAR, "batch", gamma[3], 2.0, equations="through_batch", batch=100)
-    assert theory.f.shape == (4, 2, 10) and theory.f[:, 1, 3] == pytest.approx(alone.f)
-
-
 # The probe
 
 
