@@ -30,38 +30,30 @@ def indices(dataset: Dataset, inputs: torch.Tensor) -> list[int]:
     return [int((known == example).flatten(1).all(1).nonzero()) for example in inputs]
 
 
-def test_normalise_agrees_with_its_formula():
+def test_normalised_pixels_and_fixed_samples():
     dataset = make()
-    images = dataset.train_images.double().numpy()
-    expected = (images / 255 - np.array([0.1, 0.5, 0.7]).reshape(3, 1, 1)) / np.array(
-        [0.2, 0.3, 0.25]
-    ).reshape(3, 1, 1)
+    mean, std = (np.array(each).reshape(3, 1, 1) for each in ([0.1, 0.5, 0.7], [0.2, 0.3, 0.25]))
     found = normalise(dataset.train_images, dataset)
-    assert found.dtype == torch.float32
+    assert found.dtype == torch.float32 and dataset.train_images.dtype == torch.uint8  # untouched
+    expected = (dataset.train_images.double().numpy() / 255 - mean) / std
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
-    assert dataset.train_images.dtype == torch.uint8  # untouched
+    for split, count in (("test", 4), ("train", 23)):
+        images, labels = fixed_sample(dataset, count, split)
+        assert torch.equal(images, getattr(dataset, f"{split}_images")[:count])
+        assert torch.equal(labels, getattr(dataset, f"{split}_labels")[:count])
 
 
-def test_an_epoch_shows_every_image_at_most_once():
-    dataset = make()
-    seen, targets = [], []
-    for inputs, target in itertools.islice(Batches(dataset, 5, generator()), 4):
-        assert inputs.shape == (5, 3, 6, 7) and target.shape == (5,)
-        seen += indices(dataset, inputs)
-        targets += target.tolist()
-    assert len(seen) == 20 == len(set(seen))  # 23 images: the last three are dropped
-    assert targets == dataset.train_labels[seen].tolist()
-    assert seen == torch.randperm(23, generator=generator())[:20].tolist()
-
-
-def test_every_epoch_has_a_fresh_permutation():
-    dataset = make(20)
+def test_every_epoch_shows_a_fresh_permutation_without_what_fills_no_batch():
+    dataset, source = make(), generator()
     stream = Batches(dataset, 5, generator())
-    epochs = [sum((indices(dataset, next(stream)[0]) for _ in range(4)), []) for _ in range(3)]
-    assert all(sorted(epoch) == list(range(20)) for epoch in epochs)
-    assert len({tuple(epoch) for epoch in epochs}) == 3
-    source = generator()
-    assert epochs == [torch.randperm(20, generator=source).tolist() for _ in range(3)]
+    for _ in range(3):
+        seen, targets = [], []
+        for inputs, target in itertools.islice(stream, 4):
+            assert inputs.shape == (5, 3, 6, 7)
+            seen += indices(dataset, inputs)
+            targets += target.tolist()
+        assert seen == torch.randperm(23, generator=source)[:20].tolist()
+        assert targets == dataset.train_labels[seen].tolist()
 
 
 @pytest.mark.parametrize("augment", [False, True])
@@ -116,14 +108,6 @@ def test_an_augmented_epoch_is_the_plain_one_cropped():
     found = list(itertools.islice(Batches(dataset, 6, generator(3), augment=True), 3))
     np.testing.assert_array_equal(torch.cat([inputs for inputs, _ in found]).numpy(), expected[:18])
     assert torch.equal(torch.cat([targets for _, targets in found]), dataset.train_labels[order[:18]])
-
-
-def test_fixed_sample_is_the_beginning_of_the_canonical_order():
-    dataset = make()
-    images, labels = fixed_sample(dataset, 4)
-    assert torch.equal(images, dataset.test_images[:4]) and torch.equal(labels, dataset.test_labels[:4])
-    images, labels = fixed_sample(dataset, 23, split="train")
-    assert torch.equal(images, dataset.train_images) and labels.shape == (23,)
 
 
 def test_bad_arguments():
