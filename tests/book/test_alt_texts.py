@@ -66,3 +66,12 @@ def test_no_alternative_text_states_a_finding_without_its_evidence(page):
 def test_every_exception_is_still_needed():
     every = "\n".join(alt for text in PAGES.values() for alt in images(text))
     assert [phrase for phrase in NO_OUTCOME if phrase not in every] == []
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if "{{" in "".join(images(text))])
+def test_what_fills_an_alternative_text_is_plain(page):
+    """An attribute shows no markup, neither a chip's link nor a small interval; ` #` would end it."""
+    for alt in images(PAGES[page]):
+        assert {token.verb for token in prose.tokens(alt)} <= {*PLAIN, "stands"}, alt
+        assert not re.search(r"[<*`$\"]| #|\\\|", re.sub(r"\{\{ stands:.*?\}\}", "", alt)), alt
+        assert not prose.malformed(alt), alt

@@ -15,7 +15,7 @@ import pytest
 from importlinter.application.use_cases import lint_imports
 from importlinter.configuration import configure
 
-from bookpress.pipeline import chapter_runs, chapters, prose
+from bookpress.pipeline import chapters
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("src", "tests", "benchmarks")
@@ -29,29 +29,19 @@ def ruff(*words: str) -> list[str]:
     return done.stdout.splitlines() if done.returncode else []
 
 
-def complaints(folder: Path, **notebooks: nbformat.NotebookNode) -> list[str]:
-    """Of cells: names that are undefined, shadowed or bound twice, and the like."""
-    for name, notebook in notebooks.items():
-        (folder / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
-    # a parameter's annotation says its bounds in words
-    return ruff(
-        "check", "--output-format=concise", "--select=F", "--ignore=F401,F722", "--isolated", str(folder)
-    )
-
-
-def test_everything_is_formatted() -> None:
+def test_everything_is_formatted_and_passes_the_linter() -> None:
     assert ruff("format", "--check", "--output-format=concise", *CODE) == []
-
-
-def test_everything_passes_the_linter() -> None:
     assert ruff("check", "--output-format=concise", *CODE) == []
 
 
 def test_a_chapter_uses_names_that_it_has(tmp_path) -> None:
-    assert (
-        complaints(tmp_path, **{each.name.replace("/", "-"): each.notebook for each in chapters.discover()})
-        == []
-    )
+    """No name is undefined, shadowed or bound twice; a parameter's annotation says its bounds in words."""
+    for each in chapters.discover():
+        (tmp_path / f"{each.name.replace('/', '-')}.ipynb").write_text(
+            nbformat.writes(each.notebook), encoding="utf-8"
+        )
+    rules = ("--select=F", "--ignore=F401,F722", "--isolated")
+    assert ruff("check", "--output-format=concise", *rules, str(tmp_path)) == []
 
 
 def test_the_page_of_public_names_has_names_that_there_are():
@@ -95,24 +85,3 @@ def test_private_names_are_imported_by_nobody() -> None:
         ours = [node for node in nodes if node.level or node.module.split(".")[0] in ("bnbook", "bookpress")]
         private = {alias.name for node in ours for alias in node.names if alias.name.startswith("_")}
         assert private <= {"__version__", *BORROWED.get("/".join(path.parts[-2:]), ())}, path
-
-
-PAGES = {
-    path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "book").rglob("*.md"))
-}
-PLAIN = ("mean", "median", "power", "value", "param", "n", "times", "points", "seeds")  # no interval, no link
-
-
-def images(text: str) -> list[str]:
-    """The alternative texts of a page."""
-    return [alt for _, alt, *_ in chapter_runs.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
-
-
-@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if "{{" in "".join(images(text))])
-def test_what_fills_an_alternative_text_is_plain(page):
-    """An attribute shows no markup, neither a chip's link nor a small interval; ` #` would end it."""
-    for alt in images(PAGES[page]):
-        assert {token.verb for token in prose.tokens(alt)} <= {*PLAIN, "stands"}, alt
-        assert not re.search(r"[<*`$\"]| #|\\\|", re.sub(r"\{\{ stands:.*?\}\}", "", alt)), alt
-        assert not prose.malformed(alt), alt

@@ -28,9 +28,6 @@ LOCK_TEXT = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 LOCK = [Requirement(line) for line in LOCK_TEXT.splitlines() if line and not line.startswith("#")]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
-#: torch and torchvision of one build, known to import together.
-TORCH_PAIRS = {("2.11.0", "0.26.0"), ("2.12.0", "0.27.0")}
-
 
 def locked(python: str, system: str = "linux") -> dict[str, Version]:
     """Name and version of what the lock installs there."""
@@ -48,51 +45,41 @@ def locked(python: str, system: str = "linux") -> dict[str, Version]:
     return {canonicalize_name(line.name): Version(str(line.specifier).removeprefix("==")) for line in chosen}
 
 
-def declared() -> list[Requirement]:
-    """Every direct dependency, the optional ones included."""
-    lines = [
+#: Every direct dependency, the optional ones included.
+DECLARED = [
+    Requirement(line)
+    for line in [
         *PROJECT["dependencies"],
         *(line for group in PROJECT["optional-dependencies"].values() for line in group),
     ]
-    return [Requirement(line) for line in lines]
+]
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_lock_has_every_dependency_at_a_version_in_its_range(python, system):
     versions = locked(python, system)
-    for wanted in declared():
+    for wanted in DECLARED:
         assert wanted.specifier.contains(versions[canonicalize_name(wanted.name)]), (
             f"{wanted} is not what is locked"
         )
 
 
-def test_every_line_of_the_lock_is_one_exact_version():
+def test_the_lock_is_of_exact_versions_without_a_gpus_and_is_what_is_installed():
     for line in LOCK:
-        assert re.fullmatch(r"==[0-9][\w.]*", str(line.specifier)), f"{line} is not pinned"
-        assert line.url is None
-
-
-def test_the_lock_serves_a_cpu_only_torch():
-    assert not [line.name for line in LOCK if line.name.startswith(("nvidia", "cuda", "triton"))]
-
-
-def test_torch_and_torchvision_are_of_one_build():
-    versions = locked("3.11")
-    assert (str(versions["torch"]), str(versions["torchvision"])) in TORCH_PAIRS
+        assert re.fullmatch(r"==[0-9][\w.]*", str(line.specifier)) and line.url is None, (
+            f"{line} is not pinned"
+        )
+        assert not line.name.startswith(("nvidia", "cuda", "triton"))
+    versions = locked(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
+    for name in (canonicalize_name(wanted.name) for wanted in DECLARED):
+        installed = Version(importlib.metadata.version(name)).public  # without "+cpu"
+        assert installed == str(versions[name]), f"{name} {installed} is installed; run make install"
     import torch
     import torchvision
 
-    assert torchvision.ops.nms(torch.ones(2, 4), torch.ones(2), 0.5).shape == (
-        2,
-    )  # absent beside another build's torch
-
-
-def test_what_is_installed_is_what_is_locked():
-    versions = locked(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
-    for name in (canonicalize_name(wanted.name) for wanted in declared()):
-        installed = Version(importlib.metadata.version(name)).public  # without "+cpu"
-        assert installed == str(versions[name]), f"{name} {installed} is installed; run make install"
+    boxes = torchvision.ops.nms(torch.ones(2, 4), torch.ones(2), 0.5)  # absent beside another build's torch
+    assert boxes.shape == (2,)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
@@ -134,40 +121,28 @@ def test_the_same_pythons_everywhere():
     minors = tuple(f"3.{minor}" for minor in range(8, 20) if supported.contains(f"3.{minor}.5"))
     tests = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
     assert minors == PYTHONS == tuple(tests["jobs"]["test"]["strategy"]["matrix"]["python"])
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "not (3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
-
-
-def test_jupyterlab_opens_a_chapter_as_text():
-    """As a notebook it would save it by itself, without the reasons in its header."""
-    assert "set-default-viewer" not in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "not (3, 11) <= sys.version_info[:2] <= (3, 13)" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_every_import_of_the_package_is_declared():
     extras = PROJECT["optional-dependencies"]
-    wanted = {
-        canonicalize_name(requirement.name)
-        for requirement in map(
-            Requirement, [*PROJECT["dependencies"], *extras["coursework"], *extras["tables"]]
-        )
-    }
+    lines = [*PROJECT["dependencies"], *extras["coursework"], *extras["tables"]]
+    wanted = {canonicalize_name(Requirement(line).name) for line in lines}
     owners = importlib.metadata.packages_distributions()
     for path in sorted((ROOT / "src").rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
         if path.parent.name in ("libraries", "other_tools") and not path.name.startswith("__"):
             continue  # runs in environments of its own, which the chapter's table says
-        for node in ast.walk(ast.parse(text)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += (
-                [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+        names = set()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(node.module.split(".")[0])
+        for name in names - {"bnbook", "bookpress"} - sys.stdlib_module_names:
+            found = {canonicalize_name(owner) for owner in owners.get(name, [])}
+            assert found & wanted, (
+                f"{path.relative_to(ROOT)} imports {name}, which pyproject.toml does not name"
             )
-            for name in (
-                {name.split(".")[0] for name in names} - {"bnbook", "bookpress"} - sys.stdlib_module_names
-            ):
-                found = {canonicalize_name(owner) for owner in owners.get(name, [])}
-                assert found & wanted, (
-                    f"{path.relative_to(ROOT)} imports {name}, which pyproject.toml does not name"
-                )
 
 
 #: In this order, in one process: what no import before or of itself brings along.
