@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, probed_arm, summaries, train_stack
-from bnbook.deep_linear.target import TargetArm, start
+from bnbook.deep_linear import (
+    LinearArm,
+    descent,
+    draw_examples,
+    draw_problem,
+    probed_arm,
+    spread_probes,
+    summaries,
+    target,
+    train_stack,
+)
+from bnbook.deep_linear.target import TargetArm
 from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
-from bookpress.runs.runner import train_all
 
 NORMS = ("none", "batch", "l1", "l2", "linf")
 SMALL = dict(depth=4, width=5, examples=40, steps=30, learning_rate=1e-3)
@@ -21,7 +30,7 @@ def squares(outputs, targets):
 
 
 def twin(arm, seed):
-    """The arm's untrained model, in float64, and its data (m, N)."""
+    """The arm's untrained model, in float64, its data (m, N) and its targets."""
     x, a = draw_examples(seed, arm.width, arm.examples, arm.data_std)
     model = deep_linear(arm.depth, arm.width, norm=arm.norm, normalize_last=arm.normalize_last).double()
     weights = draw_problem([seed], arm.depth, arm.width, arm.examples, arm.init, arm.data_std).weights[:, 0]
@@ -30,7 +39,7 @@ def twin(arm, seed):
             model.get_submodule(f"linear{index + 1}").weight.copy_(weight)
     for name, parameter in model.named_parameters():
         parameter.requires_grad = arm.affine or name.startswith("linear")
-    return model, x, x @ a.T
+    return model, x, getattr(arm, "target_std", 1.0) * (x @ a.T)
 
 
 def trained_twin(arm, seed):
@@ -58,16 +67,22 @@ def trained_twin(arm, seed):
         {"affine": False, "init": "glorot-normal"},
         {"momentum": 0.9, "data_std": 0.5},
         {"reduction": "mean", "learning_rate": 0.04},
+        {"target_std": 0.3, "learning_rate": 3e-3},
     ],
 )
 def test_training_is_that_of_the_model_on_the_data(norm, changes):
-    arm = LinearArm(norm, **(SMALL | changes))
+    arm = (TargetArm if "target_std" in changes else LinearArm)(norm, **(SMALL | changes))
     expected, outputs = trained_twin(arm, seed=3)
-    found = train_stack([(arm, 3)])
+    found = (target.start if "target_std" in changes else descent.start)([(arm, 3)]).to_the_end()
     assert found["loss"].shape == (1, 31) and not np.isnan(found["loss"]).any()
     np.testing.assert_allclose(found["loss"][0], expected, rtol=1e-9)
     assert abs(found["loss"][0, -1] / found["loss"][0, 0] - 1) > 0.05  # it did train
     np.testing.assert_allclose(found["final_energy"][0], torch.linalg.svdvals(outputs) ** 2, rtol=1e-8)
+    _, _, y = twin(arm, 3)
+    zero = squares(0, y).item() / (
+        1 if arm.reduction == "sum" else arm.examples
+    )  # the loss of answering zero
+    np.testing.assert_allclose(summaries.loss_share(arm, found)[0], expected / zero, rtol=1e-9)
 
 
 def test_rows_stand_for_the_examples():
@@ -155,59 +170,40 @@ def test_the_loss_alone_is_that_beside_its_gradients(reduction):
     torch.testing.assert_close(network.loss(start, problem), network.loss_and_gradients(start, problem)[0])
 
 
-SHAPE = dict(depth=4, width=5, examples=40, steps=30, learning_rate=3e-3)
-C = 0.3
-
-
-def trained(arm, seed):
-    return start([(arm, seed)]).to_the_end()
-
-
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_training_is_that_of_the_model_on_scaled_targets(norm):
-    arm = TargetArm(norm, **SHAPE, target_std=C)
-    x, a = draw_examples(3, arm.width, arm.examples)
-    model = deep_linear(arm.depth, arm.width, norm=norm).double()
-    weights = draw_problem([3], arm.depth, arm.width, arm.examples).weights[:, 0]
-    with torch.no_grad():
-        for index, weight in enumerate(weights):
-            model.get_submodule(f"linear{index + 1}").weight.copy_(weight)
-    optimizer = torch.optim.SGD(model.parameters(), lr=arm.learning_rate)
-    losses = []
-    for _ in range(arm.steps + 1):
-        loss = (model(x) - C * (x @ a.T)).square().sum()
-        losses.append(loss.item())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    found = trained(arm, 3)
-    np.testing.assert_allclose(found["loss"][0], losses, rtol=1e-9)
-    assert abs(losses[-1] / losses[0] - 1) > 0.05  # it did train
-    zero = (C * (x @ a.T)).square().sum().item()  # the loss of answering zero
-    np.testing.assert_allclose(summaries.loss_share(arm, found)[0], np.array(losses) / zero, rtol=1e-9)
-    assert not np.allclose(train_stack([(LinearArm(norm, **SHAPE), 3)])["loss"], found["loss"], rtol=0.01)
-
-
-def test_behind_batch_norm_it_is_a_scale_of_the_inputs():
+def test_behind_batch_norm_a_scale_of_the_targets_is_one_of_the_inputs():
     """Batch norm takes the scale of x away again, and that of A x stays (but for ε)."""
-    shape = SHAPE | {"eps": 0.0, "probe_steps": (0, 7)}
-    found = trained(TargetArm("batch", **shape, target_std=C), 4)
-    inputs = train_stack([(LinearArm("batch", **shape, data_std=C), 4)])
+    shape = SMALL | {"eps": 0.0, "probe_steps": (0, 7), "learning_rate": 3e-3}
+    found = target.start([(TargetArm("batch", **shape, target_std=0.3), 4)]).to_the_end()
+    inputs = train_stack([(LinearArm("batch", **shape, data_std=0.3), 4)])
     for name in ("loss", "landscape_loss", "shift_cosine", "target_energy"):
         np.testing.assert_allclose(found[name], inputs[name], rtol=1e-6, atol=1e-9)
 
 
-def test_a_factor_of_one_is_the_usual_training_bit_for_bit():
-    shape = SHAPE | {"probe_steps": (0, 7)}
-    found, usual = trained(TargetArm(**shape, target_std=1.0), 2), train_stack([(LinearArm(**shape), 2)])
-    for name in usual:
-        np.testing.assert_array_equal(found[name], usual[name])
+def test_every_stream_of_random_numbers_is_its_own():
+    x, a = draw_examples(3, 20, 400)
+    weights = draw_problem([3], depth=1, width=20, examples=400, init="glorot-normal").weights[0, 0]
+    for pair in ((weights, a), (weights, x[:20]), (a, x[:20])):
+        assert abs(torch.corrcoef(torch.stack([each.flatten() for each in pair]))[0, 1]) < 0.2
+    assert x.std() == pytest.approx(1, abs=0.05) and a.std() == pytest.approx(1, abs=0.1)
+    assert draw_examples(3, 20, 400, 0.5)[0].std() == pytest.approx(0.5, abs=0.03)
 
 
-def test_a_stack_and_the_store_have_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
-    arms = [TargetArm(norm, **SHAPE, target_std=c) for norm in ("none", "batch") for c in (C, 1.0)]
-    found = train_all(arms, range(2), workers=1)
-    for arm in arms:
-        for seed in range(2):
-            np.testing.assert_array_equal(found[arm]["loss"][seed], trained(arm, seed)["loss"][0])
+def test_steps_that_are_looked_at():
+    assert spread_probes(20) == (0, 1, 2, 5, 10, 15, 19) and spread_probes(1) == (0,)
+    assert spread_probes(100, regular=2, early=(3, 100)) == (0, 3, 50, 99)
+    steps = LinearArm(steps=400).loss_steps()
+    assert steps[:7] == [0, 1, 2, 3, 4, 5, 6] and steps[-2:] == [398, 400]
+    assert LinearArm(steps=1).loss_steps() == [0, 1] and LinearArm(steps=10_000).loss_steps()[-2] == 9950
+
+
+def test_a_stable_rate_by_hand():
+    runs = {rate: {"diverged_at": np.array(ends)} for rate, ends in ((1.0, [np.inf, 5]), (2.0, [7, np.inf]))}
+    np.testing.assert_array_equal(summaries.largest_stable(runs), [1, np.nan])
+
+
+def test_settled_means_a_flat_last_tenth():
+    arm, steps = LinearArm(steps=100), np.array([[0.0, 50, 90, 95, 100]])
+    run = {"loss_step": steps, "diverged_at": np.array([np.inf]), "target_energy": np.array([[1.0]])}
+    for last, expected in ((0.4951, 1), (0.4949, 0), (0.6, 1)):
+        assert summaries.settled(arm, run | {"loss": np.array([[9.0, 9.0, 0.5, 7.0, last]])}) == expected
+    assert summaries.settled(arm, run | {"loss": np.full((1, 5), np.nan), "diverged_at": np.ones(1)}) == 0

@@ -123,6 +123,36 @@ def test_how_long_and_when_something_holds():
     assert curves.holds_from(holds[:2], np.array([[0, 5, 9], [0, 7, 8]])).tolist() == [5, 8]
 
 
+def test_started_by_the_mean_of_the_last_sixth():
+    late = np.array([2.4] * 299 + [0.0])  # 49/50 · 2.4 = 2.352, above 0.98 · 2.3026
+    assert (
+        not curves.started(late)
+        and curves.started(late, margin=-0.03)
+        and curves.started(np.array([2.4] * 297 + [0.0] * 3))
+    )
+    assert not curves.started(np.array([0.0] * 250 + [2.4] * 50))
+    assert curves.started(np.array([9.0] * 10 + [0.0] * 2)) and curves.started(
+        np.array([0.0])
+    )  # two of twelve; one of one
+    assert not curves.started(np.full(6, 0.98 * math.log(10))) and not curves.started(
+        np.array([0.0] * 11 + [NAN])
+    )
+    assert curves.started(np.full(6, 0.6), classes=2) and not curves.started(np.full(6, 0.69), classes=2)
+
+
+def test_other_numbers_of_a_curve():
+    assert curves.guessing(np.array([0.5, NAN, INF])).tolist() == [0.5, 0.1, 0.1]
+    assert curves.guessing(np.array([NAN]), classes=4).tolist() == [0.25]
+    assert curves.moving_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist() == [1, 2, 4, 6]
+    assert np.isnan(curves.moving_mean(np.array([1.0, NAN, 5.0]), 1)).tolist() == [False, True, True]
+    path = np.array([0.7, 0.0, 0.2, 0.6, 1.0])  # the first alone is no window of two
+    assert (
+        curves.steps_to_reach(path, 0.4, window=2) == 4 and curves.steps_to_reach(path, 0.9, window=2) == INF
+    )
+    assert curves.steps_to_reach(path, 0.7, window=1) == 1
+    assert curves.steps_to_reach(np.array([0.0, 1.0]), 0.5, window=9) == 2
+
+
 EDGES = np.array([-0.5, 0.5, 1.5, 6.5])  # middles 0, 1, 4
 
 

@@ -39,25 +39,12 @@ GOLDEN = Path(__file__).parents[1] / "golden_trainings.json"
 #: differs by up to 7e-4 of a value and 1e-3 of the largest.
 ROUNDING = 3e-3
 KEPT = 5  # values of an array, evenly spaced, besides its mean and its shape
-VGG = dict(
-    norm="batch",
-    width=1 / 32,
-    steps=4,
-    batch_size=16,
-    learning_rate=0.01,
-    data="textures-standin",
-    evaluate_every=2,
-    train_examples=16,
-    test_examples=24,
-)
-PROBES = dict(
-    probe_steps=(0, 2),
-    landscape=(0.5, 4.0),
-    random_directions=(1.0,),
-    covariate_shift=True,
-    moment_layers=(2, 9),
-    activation_examples=20,
-)
+VGG = dict(norm="batch", width=1 / 32, steps=4, batch_size=16, learning_rate=0.01, data="textures-standin")
+VGG |= dict(evaluate_every=2, train_examples=16, test_examples=24)
+PROBED = VGG | dict(probe_steps=(0, 2), landscape=(0.5, 4.0), random_directions=(1.0,), covariate_shift=True)
+PROBED |= dict(activation_examples=20)
+PLACED = PROBED | dict(placed_layers=(2, 9), removed_gradient=True)
+GAMMA = {name: value for name, value in VGG.items() if name != "norm"} | dict(gamma=0.3, steps=3)
 SMALL = dict(hidden=(7, 6), batch_size=16, steps=5, data="textures-standin", test_examples=30)
 LINEAR = dict(depth=3, width=4, examples=20, steps=5, learning_rate=1e-3, probe_steps=(0, 4))
 
@@ -67,14 +54,11 @@ def plain(**changes):
 
 
 def probed(**changes):
-    return lambda: train_probed(ProbedArm(**VGG | PROBES | changes), 2, threads=1)
+    return lambda: train_probed(ProbedArm(**PROBED | dict(moment_layers=(2, 9)) | changes), 2, threads=1)
 
 
 def placed(**changes):
-    arm = PlacedArm(
-        **VGG | PROBES | dict(moment_layers=(), placed_layers=(2, 9), removed_gradient=True) | changes
-    )
-    return lambda: train_placed(arm, 2, threads=1)
+    return lambda: train_placed(PlacedArm(**PLACED | changes), 2, threads=1)
 
 
 def tuned(**changes):
@@ -82,8 +66,7 @@ def tuned(**changes):
 
 
 def first_gamma(network):
-    common = {name: value for name, value in VGG.items() if name != "norm"}
-    return lambda: train_gamma(ScaleArm(**common | dict(network=network, gamma=0.3, steps=3)), 6)
+    return lambda: train_gamma(ScaleArm(**GAMMA, network=network), 6)
 
 
 def stacked(rates=(0.01, 0.05), **settings):

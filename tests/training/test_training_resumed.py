@@ -15,6 +15,7 @@ import torch
 
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
+from bnbook.deep_linear.target import TargetArm
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
@@ -56,6 +57,7 @@ KINDS = {
     ],
     "small, lost": [(PhaseArm(**SMALL, learning_rate=1e5), 0)],
     "linear": [(LinearArm("batch", **LINEAR), 0), (LinearArm("batch", **LINEAR | dict(momentum=0.9)), 1)],
+    "linear, scaled targets": [(TargetArm("none", **LINEAR), 1)],
     "linear, one lost": [(LinearArm("l1", **LINEAR | dict(learning_rate=rate)), 1) for rate in (1e-3, 1e9)],
 }
 
