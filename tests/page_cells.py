@@ -61,7 +61,7 @@ def functions(name: str, **changed: Any) -> dict[str, Any]:
         kept = [
             each
             for each in ast.parse(cell).body
-            if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef)
+            if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
         ]
         exec(compile(ast.Module(kept, []), name, "exec"), names)
     return names

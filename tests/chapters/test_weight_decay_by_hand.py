@@ -5,31 +5,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 from torch import nn
 
-from bnbook.chapters import shared, weight_decay
-from bnbook.chapters.shared import Rows, pooled
-from bnbook.chapters.weight_decay import (
-    DECAYED,
-    NO_EPS,
-    Recipe,
-    accuracies,
-    angle_between,
-    answers,
-    answers_by_step,
-    apart,
-    copied,
-    draw,
-    mean_loss,
-    scaled,
-    train,
-    trained,
-)
+from bnbook.chapters.shared import Rows, mean_loss, pooled
 from bnbook.data import load
 
-WIDTHS = (6, 5, 5, 5, 3)
+PAGE = page_cells.functions(
+    "decoupling/weight-decay", width=5, layers=3, rate=0.05, pair_steps=60, batch_size=20
+)
+draw, answers, accuracy, gradients, train, turned, sgd, adamw, apart, Recipe, e_folding = (
+    PAGE[name]
+    for name in "draw answers accuracy gradients train turned sgd adamw apart Recipe e_folding".split()
+)
+DECAYED = {
+    "hidden": ("weights",),
+    "weights": ("weights", "readout"),
+    "all": ("weights", "readout", "gammas", "betas"),
+}
 DOUBLE = torch.float64
 INPUTS = torch.randn(60, 6, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
 LABELS = torch.arange(60) % 3
@@ -39,7 +34,7 @@ def rows(seed=0):
     return Rows(INPUTS, LABELS, 20, seed)
 
 
-def by_torch(network, member, norm="batch", eps=NO_EPS):
+def by_torch(network, member, norm="batch", eps=1e-30):
     """The same member of torch's own layers."""
     layers = []
     for weight, gamma, beta in zip(network["weights"], network["gammas"], network["betas"]):
@@ -59,7 +54,7 @@ def by_torch(network, member, norm="batch", eps=NO_EPS):
 
 def uneven(members=2):
     """Members that differ, γ and β not at their start."""
-    networks = [draw(WIDTHS, seed, 1, DOUBLE) for seed in range(members)]
+    networks = [draw(6, seed, 1, DOUBLE) for seed in range(members)]
     network = {
         name: [torch.cat(parts) for parts in zip(*(one[name] for one in networks))] for name in networks[0]
     }
@@ -73,7 +68,7 @@ def uneven(members=2):
 def test_answers_and_accuracies_are_those_of_torchs_layers(norm):
     network = uneven()
     found = answers(network, INPUTS, norm)
-    share = accuracies(network, norm, INPUTS, INPUTS[:30], LABELS[:30])
+    share = accuracy(network, norm, INPUTS, INPUTS[:30], LABELS[:30])
     for member in range(2):
         twin = by_torch(network, member, norm)
         torch.testing.assert_close(found[member], twin(INPUTS), rtol=1e-12, atol=1e-12)
@@ -88,7 +83,9 @@ def test_a_loss_in_front_of_batch_norm_is_blind_to_length_and_its_gradient_at_ri
     for weight, gradient in zip(leaves, torch.autograd.grad(loss.sum(), leaves)):
         along = (weight * gradient).sum((1, 2)) / (weight.norm() * gradient.norm())
         assert along.abs().max() < 1e-12 and gradient.norm() > 1e-3
-    longer = scaled(network, np.array([[1.0, 2.0, 3.0], [0.1, 0.7, 5.0]]))
+    factors = torch.tensor([[1.0, 2.0, 3.0], [0.1, 0.7, 5.0]], dtype=DOUBLE)
+    weights = [w.detach() * c.view(-1, 1, 1) for w, c in zip(network["weights"], factors.T)]
+    longer = network | {"weights": weights}
     torch.testing.assert_close(answers(longer, INPUTS), answers(network, INPUTS), rtol=1e-12, atol=1e-12)
     assert (answers(longer, INPUTS, eps=1e-3) - answers(network, INPUTS, eps=1e-3)).abs().max() > 1e-4
     assert (answers(longer, INPUTS, "none") - answers(network, INPUTS, "none")).abs().max() > 0.1
@@ -97,8 +94,9 @@ def test_a_loss_in_front_of_batch_norm_is_blind_to_length_and_its_gradient_at_ri
 @pytest.mark.parametrize("decayed", DECAYED)
 @pytest.mark.parametrize("kind, norm", [("sgd", "batch"), ("sgd", "none"), ("adamw", "batch")])
 def test_a_member_is_trained_as_by_torchs_own_optimizer(kind, norm, decayed):
-    recipe = Recipe(0.05, 0.3, 0.8 if kind == "sgd" else 0.0, decayed, norm, kind)
-    network, other = uneven(), Recipe(0.01, 0.0, 0.0, "all", norm, kind)
+    update, momentum = (sgd, 0.8) if kind == "sgd" else (adamw, 0.0)
+    recipe = Recipe(0.05, 0.3, momentum, DECAYED[decayed], norm, update)
+    network, other = uneven(), Recipe(0.01, 0.0, 0.0, DECAYED["all"], norm, update)
     twin = by_torch(network, 1, norm)
     train(network, [other, recipe], rows(), 12, 4)
     groups = {"weights": [], "readout": [twin[-1].weight], "gammas": [], "betas": []}
@@ -132,12 +130,10 @@ def iter_of(batches):
 
 
 def test_angles_and_lengths_are_those_of_each_layer_by_hand():
-    network, recipe = uneven(1), Recipe(0.1, 0.2)
-    found = train(copied(network, [0]), [recipe], rows(), 4, 2)
-    before = copied(network, [0])
-    states = [before["weights"]]
+    recipe, states = Recipe(0.1, 0.2), [uneven(1)["weights"]]
+    found = train(uneven(1), [recipe], rows(), 4, 2)
     for steps in range(1, 5):
-        again = copied(network, [0])
+        again = uneven(1)
         train(again, [recipe], rows(), steps, steps)
         states.append(again["weights"])
     for look, step in enumerate((1, 3)):
@@ -152,7 +148,8 @@ def test_angles_and_lengths_are_those_of_each_layer_by_hand():
 def test_an_angle_is_that_of_a_rotation_also_where_an_arc_cosine_in_float32_fails(angle):
     before = torch.tensor([[[3.0, 0.0]], [[0.0, 2.0]]])
     turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
-    assert angle_between(before, 7 * before @ turn).tolist() == pytest.approx([angle] * 2, rel=1e-4)
+    found = turned([before], [7 * before @ turn])
+    assert found.flatten().tolist() == pytest.approx([angle] * 2, rel=1e-4)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
@@ -172,15 +169,16 @@ def test_gradients_at_right_angles_turn_weights_by_the_formulas_angle(momentum):
     assert found != pytest.approx(math.sqrt(1 + momentum) * recipe.angle, rel=0.03) or not momentum
 
 
-def two(exponent=lambda t: 2 * t + 1, factor=2, norm="batch", eps=NO_EPS):
+def two(exponent=lambda t: 2 * t + 1, factor=2, norm="batch", eps=1e-30):
     steps, rate, decay, c = 60, 0.05, 0.4, 3.0
     growing = rate * (1 - rate * decay) ** -(exponent(np.arange(steps)) + 0.0)
-    start = draw(WIDTHS, 1, 2, DOUBLE)
-    schedule = np.stack([np.full(steps, rate), growing], 1), np.array([decay, 0.0])
-    longer = scaled(copied(start, (0, 1)), np.array([[1.0] * 3, [c] * 3]))
-    constant = np.tile([rate, c**factor * rate], (steps, 1)), np.array([decay, decay / c**factor])
+    start, longer = draw(6, 1, 2, DOUBLE), draw(6, 1, 2, DOUBLE)
+    for w in longer["weights"]:
+        w[1] *= c
+    schedule = np.stack([np.full(steps, rate), growing], 1), [decay, 0.0]
+    constant = np.tile([rate, c**factor * rate], (steps, 1)), [decay, decay / c**factor]
     pairs = [(start, schedule), (longer, constant)]
-    return [apart(answers_by_step(one, rows(), *each, rate, norm, eps)).max() for one, each in pairs]
+    return [apart(one, rows(), *each, norm, eps).max() for one, each in pairs]
 
 
 def test_two_recipes_are_one_training_and_no_other_exponent_would_do():
@@ -191,26 +189,25 @@ def test_two_recipes_are_one_training_and_no_other_exponent_would_do():
 
 
 def test_a_step_of_a_pair_is_that_of_the_training():
-    rate, decay, steps = 0.1, 0.3, 7
-    network, twin = uneven(), uneven()
-    found = answers_by_step(network, rows(), np.full((steps, 2), rate), np.full(2, decay), rate)
-    train(twin, [Recipe(rate, decay)] * 2, rows(), steps, steps)
-    for (name, part), (_, other) in zip(trained(network, "batch"), trained(twin, "batch")):
-        torch.testing.assert_close(part, other, rtol=1e-10, atol=1e-12, msg=name)
-    one, other = found[2, 0].numpy(), found[2, 1].numpy()
+    """Of a pair only the hidden weights decay, as in the training; the other parameters have the page's rate."""
+    network, twin, seen, batches = uneven(), uneven(), uneven(), rows()
+    found = apart(network, rows(), np.full((7, 2), 0.05), [0.3, 0.3])
+    train(twin, [Recipe(0.05, 0.3)] * 2, rows(), 7, 7)
+    for name, parts in network.items():
+        for part, other in zip(parts, twin[name]):
+            torch.testing.assert_close(part, other, rtol=1e-10, atol=1e-12, msg=name)
+    train(seen, [Recipe(0.05, 0.3)] * 2, batches, 2, 2)
+    one, other = answers(seen, next(batches)[0]).numpy()
     wanted = math.sqrt(((other - one) ** 2).sum() / (one**2).sum())
-    assert apart(found)[2] == pytest.approx(wanted, rel=1e-12)
+    assert found[2] == pytest.approx(wanted, rel=1e-12)
 
 
 def test_a_surplus_is_read_where_it_crosses_one_over_e():
     times = np.arange(400)
-    falling = np.exp(-times / np.array([[10.0], [77.5]]))
-    assert weight_decay.e_folding(falling) == pytest.approx([10.0, 77.5])
-    assert weight_decay.e_folding((1 - 4 * 0.009) ** times) * 4 * 0.009 == pytest.approx(1, abs=0.02)
-    assert np.isnan(weight_decay.e_folding(np.full(50, 0.5)))
-
-
-PLAN = weight_decay.Plan("textures-standin", 8, 4, 3, 16, 40, 2, 6, (0.03, 0.1, 0.3), (0.02, 0.04, 0.08))
+    for steps in (10.0, 77.5):
+        assert e_folding(np.exp(-times / steps)) == pytest.approx(steps)
+    assert e_folding((1 - 4 * 0.009) ** times) * 4 * 0.009 == pytest.approx(1, abs=0.02)
+    assert np.isnan(e_folding(np.full(50, 0.5)))
 
 
 def test_pooled_pixels_are_means_of_squares():
@@ -222,12 +219,10 @@ def test_pooled_pixels_are_means_of_squares():
     assert float(found[7, 16 + 4 + 3]) == pytest.approx(float(corner), rel=1e-4)
 
 
-def test_a_seed_gives_the_same_whatever_the_processes():
-    one, other = shared.in_processes(weight_decay.trainings, PLAN, (1, 2), 1)
-    again = weight_decay.trainings(PLAN, 1)
+def test_a_seed_gives_the_same_again_and_another_another():
+    page = page_cells.functions("decoupling/weight-decay", pool=8, width=4)
+    page["grid"] = [page["Recipe"](r, p / r) for p in page["products"] for r in page["rates"]]
+    one, other, again = (page["trainings"]({"grid": page["grid"]}, seed) for seed in (1, 2, 1))
     assert all(np.array_equal(one[name], again[name]) for name in one)
     assert not np.array_equal(one["grid.angle"], other["grid.angle"])
     assert (one["surplus"][..., 0] == 1).all()
-    assert not torch.equal(*(draw(WIDTHS, seed, 1)["weights"][0] for seed in (1, 2)))
-    decays = [(one.rate, round(one.rate * one.decay, 10)) for one in PLAN.grid]
-    assert decays == [(rate, product) for product in (0.02, 0.04, 0.08) for rate in (0.03, 0.1, 0.3)]

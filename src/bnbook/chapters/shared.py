@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bnbook.data import Dataset, normalise
+from bnbook.training.numerics import numerics
 from bookpress.cores import cores
 from bookpress.intervals import mean_and_interval
 
@@ -90,13 +91,77 @@ def in_processes(work, plan: Any, seeds: Sequence[int], workers: int) -> list:
     `work` may be a function of a notebook's cell: it travels with what it calls.
     """
     if workers == 1:
-        return [work(plan, seed) for seed in seeds]
+        return [_on_one_thread(work, plan, seed) for seed in seeds]
     with ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(partial(_call, cloudpickle.dumps(partial(work, plan))), seeds))
+        return list(pool.map(partial(_call, cloudpickle.dumps((work, plan))), seeds))
 
 
 def _call(packed: bytes, seed: int) -> Any:
-    return pickle.loads(packed)(seed)
+    return _on_one_thread(*pickle.loads(packed), seed)
+
+
+def _on_one_thread(work, plan: Any, seed: int) -> Any:
+    with numerics(torch.device("cpu"), 1):
+        return work(plan, seed)
+
+
+def named(values: np.ndarray, *axes: Sequence[str]) -> Any:
+    """Results (S, A, B, …) by the names of their places, as `record_table` takes them: {a: {b: (S, …)}}."""
+    if not axes:
+        return values
+    return {name: named(values[:, place], *axes[1:]) for place, name in enumerate(axes[0])}
+
+
+# ---- Stacks of small networks: M members side by side, all on the same batch -------------------------------
+
+
+def he_weights(
+    widths: Sequence[int], seed: int, members: int = 1, dtype: torch.dtype = torch.float32, gain: float = 1.0
+) -> list[Tensor]:
+    """Of each layer W (M, inputs, units), the same for all members: N(0, 2 / inputs), times the gain."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = (
+        gain * (torch.randn(inputs, units, generator=generator, dtype=torch.float64) * (2 / inputs) ** 0.5)
+        for inputs, units in zip(widths, widths[1:])
+    )
+    return [weight.to(dtype).repeat(members, 1, 1) for weight in drawn]
+
+
+def batch_norm(
+    z: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    eps: float = 1e-5,
+    given: tuple[Tensor, Tensor] | None = None,
+    used: list[tuple[Tensor, Tensor]] | None = None,
+) -> Tensor:
+    """γ (z - μ) / sqrt(σ² + ε) + β of the units of all members, z (B, U) or (1, U, B), γ and β (U,).
+
+    `given` mean and variance (U,) stand in for the batch's; `used` takes those of the batch, with divisor B - 1, as for
+    inference.
+    """
+    if given is not None:
+        return F.batch_norm(z, *given, gamma, beta, eps=eps)
+    running = (None, None) if used is None else (torch.zeros_like(gamma), torch.zeros_like(gamma))
+    found = F.batch_norm(z, *running, gamma, beta, True, 1.0, eps)
+    if used is not None:
+        used.append(running)
+    return found
+
+
+def mean_loss(found: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy of each member, (M,), of its answers (M, B, classes)."""
+    flat = F.cross_entropy(found.flatten(0, 1), labels.repeat(len(found)), reduction="none")
+    return flat.view(len(found), -1).mean(1)
+
+
+@torch.no_grad()
+def accuracies(
+    answers: Callable[[Tensor], Tensor], inputs: Tensor, labels: Tensor, size: int = 2000
+) -> Tensor:
+    """Share of right answers of each member, (M,) float64; answers: inputs (B, …) -> (M, B, classes)."""
+    right = [answers(x).argmax(-1) == y for x, y in zip(inputs.split(size), labels.split(size))]
+    return torch.cat(right, 1).double().mean(1)
 
 
 # ---- The largest usable rate of a grid ---------------------------------------------------------------------
