@@ -20,7 +20,7 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline.chapters import Chapter, select
 from bookpress.pipeline.prose import Pages
-from bookpress.site import citing, front, pages, rendering, shell, verdicts
+from bookpress.site import citing, pages, shell, verdicts
 
 FILE = Path(__file__).with_suffix(".txt")
 CHAPTERS = [Chapter("part/coin", None, "A coin & a <die>"), Chapter("part/dice", None, "Dice")]
@@ -121,10 +121,10 @@ def blocks() -> Iterator[tuple[str, str]]:
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
     yield "squares", pages.of_all([], ledger)["squares"](None)
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
-    yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
+    yield "trust", pages.trust(several, Pages({}, [])) + "\n" + pages.trust(every, Pages({}, []))
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), drawn("laptop", VALUES), "index.md")
-    yield "dots of a short run", front.pictures(DOTS.format(""), drawn("smoke", {"b": [4.0]}), "index.md")
+        yield f"dots {options}", pages.with_dots(DOTS.format(options), drawn("laptop", VALUES), "index.md")
+    yield "dots of a short run", pages.with_dots(DOTS.format(""), drawn("smoke", {"b": [4.0]}), "index.md")
     yield (
         "cite",
         citing.citation("A 5 % <coin>", "part/coin", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02"),
@@ -132,17 +132,17 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "not run", pages.unanswered(UNANSWERED, "part/coin")
     yield (
         "brief",
-        "\n".join([*map(rendering.brief, SAID), *(rendering.brief(SAID[1], most) for most in (12, 17))]),
+        "\n".join([*map(verdicts.brief, SAID), *(verdicts.brief(SAID[1], most) for most in (12, 17))]),
     )
     for pair in (SAID[1:3], SAID[2:4]):
-        yield "told apart", "\n".join(rendering.told_apart([*pair, "It ends."]))
+        yield "told apart", "\n".join(verdicts.told_apart([*pair, "It ends."]))
     own = row("claim-1")
     for copies in (0, 1, 2, 3):
         siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
         yield f"beside {copies}", verdicts.beside(own, [own, *siblings], INSTRUMENTS, "../")
     yield from of_sources()
-    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "a.png", "data:,")
-    yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
+    yield "tags", verdicts.macro("foot.html.j2", "tags")('A "title"', "said <so>", "a.png", "data:,")
+    yield "ways", verdicts.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 
 
 UNANSWERED = """Before {{ mean:x }}.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bookpress.site import rendering
+from bookpress.site import verdicts
 
 
 def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
 
 def rows() -> list[dict[str, Any]]:
     """One of each verdict; of two sources and kinds; one exploratory."""
-    made = [row(f"claim-{k}", verdict) for k, verdict in enumerate(rendering.LOOKS)]
+    made = [row(f"claim-{k}", verdict) for k, verdict in enumerate(verdicts.LOOKS)]
     for each in made:
         each["kind"] = "question" if each["verdict"] in ("yes", "no") else "measurement"
     made[1]["source"] = {"key": "encyclopedia", "version": "English Wikipedia", "where": "Inference"}

@@ -8,6 +8,6 @@ pipeline: from chapter to site · site: its pages · coursework · cli.
 import sys
 
 if "multiprocessing.spawn" in sys.modules:  # perhaps this is a worker of a chapter's pool
-    from bookpress.processes import end_with_parent
+    from bookpress.cores import end_with_parent
 
     end_with_parent()

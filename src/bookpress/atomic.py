@@ -1,17 +1,22 @@
-"""Files that are either whole or absent.
+"""Files that are either whole or absent; and what takes long to compute, kept for the next command by what it was
+computed from.
 
 By hand: the standard library has the two steps (a temporary file beside the target, `os.replace`), no more.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from bookpress import paths
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -51,3 +56,26 @@ def alone(lock: Path, taken: Exception) -> Iterator[None]:
             yield
     except Timeout:
         raise taken from None
+
+
+def kept(
+    label: str, key: str, make: Callable[[], Any], fits: Callable[[Any], bool] = lambda value: True
+) -> Any:
+    """What `make` gives, in plain JSON types: from before where the key is the same and what was kept `fits`.
+
+    One file a label and book, in the user's cache; what cannot be read or written there is made anew.
+    """
+    try:
+        folder = paths.cache_folder() / "kept"
+    except RuntimeError:  # an unknown user has no home and keeps nothing
+        return make()
+    path = folder / f"{hashlib.sha256(f'{paths.repository_root()} {label}'.encode()).hexdigest()[:32]}.json"
+    known = hashlib.sha256(f"{sys.version} {key}".encode()).hexdigest()
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = json.loads(path.read_bytes())
+        if found["key"] == known and fits(found["value"]):
+            return found["value"]
+    value = make()
+    with suppress(OSError, TypeError):  # such as a date in somebody's header, which JSON has not
+        write_text(path, json.dumps({"label": label, "key": known, "value": value}))
+    return value

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bookpress import paths
+from bookpress.atomic import kept
 from bookpress.book import PRESS, book, folders
 from bookpress.errors import PressError
-from bookpress.kept import kept
 from bookpress.schema import read_table
 
 #: Fields of a syntax tree that change no number or that one Python has and another has not.

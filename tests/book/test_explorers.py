@@ -24,8 +24,8 @@ from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bookpress import claims, intervals
 from bookpress.claims import draws, judging
+from bookpress.claims.draws import columns
 from bookpress.claims.kinds import compared, decide, unusable
-from bookpress.claims.recorded import columns
 from bookpress.pipeline import chapter_runs, chapters, explorers, prose
 from bookpress.results import Results
 from bookpress.runs import store

@@ -122,10 +122,7 @@ def test_a_cell_may_bind_its_own_names_again() -> None:
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bookpress.site.verdicts": {  # of templates, like the next
-        "rendering.add(plot=plot, deciding=deciding, met=_met, how_sure=_how_sure)"
-    },
-    "bookpress.site.pages": {"rendering.add(seeds=_seed_words, not_as_locked=gate.not_as_locked)"},
+    "bookpress.site.pages": {"add(seeds=_seed_words, not_as_locked=gate.not_as_locked)"},  # of templates
     "bookpress": {"end_with_parent()"},  # a worker's process
     "bookpress.texts": {
         "LOADER.add_constructor('tag:yaml.org,2002:int', LOADER.construct_yaml_int)"

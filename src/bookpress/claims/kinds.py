@@ -31,7 +31,7 @@ import numpy as np
 
 from bookpress import intervals
 from bookpress.claims.claim import Effect, Test
-from bookpress.claims.recorded import columns, over_draws, unit_of
+from bookpress.claims.draws import columns, over_draws, unit_of
 from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, Interval, is_share
 

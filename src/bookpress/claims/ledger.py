@@ -14,10 +14,9 @@ from bookpress import results as session
 from bookpress.claims import locks
 from bookpress.claims.claim import EXACT, Claim
 from bookpress.claims.effects import ABSENT, BASES, NO_INTERVAL, SHARES, describe_test
-from bookpress.claims.judging import NOT_TESTED, Recorded, Row, deciding, empty_row, judge
+from bookpress.claims.judging import NOT_TESTED, Recorded, Row, deciding, empty_row, judge, other_settings
 from bookpress.claims.reading import Carried, carried, chapter_claims
 from bookpress.claims.reading import settings as carried_settings
-from bookpress.claims.scope import other_settings
 from bookpress.claims.words import OWN_QUESTION, literal, rounded, without_markup
 from bookpress.errors import PressError
 

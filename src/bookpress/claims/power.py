@@ -14,9 +14,9 @@ import numpy as np
 
 from bookpress import intervals
 from bookpress.claims.claim import Claim, Effect, Test
+from bookpress.claims.draws import columns
 from bookpress.claims.effects import describe_test
 from bookpress.claims.kinds import POWER, Cell, can_hold, compared, decide, least, least_seeds, unusable
-from bookpress.claims.recorded import columns
 from bookpress.claims.words import format_number
 from bookpress.errors import PressError
 

@@ -16,9 +16,9 @@ import yaml
 from pydantic import BeforeValidator
 
 from bookpress import paths
+from bookpress.atomic import kept
 from bookpress.book import book, chapter_names
 from bookpress.errors import PressError, did_you_mean
-from bookpress.kept import kept
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
 from bookpress.schema import Entry, Text, Truth, model, valid

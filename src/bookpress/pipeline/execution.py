@@ -28,15 +28,14 @@ from filelock import FileLock, Timeout
 from bookpress import atomic, claims, exits, paths, results, stamp
 from bookpress.book import PRESS, book, folders
 from bookpress.claims import locks
-from bookpress.claims.scope import other_settings
-from bookpress.cores import cores
+from bookpress.claims.judging import other_settings
+from bookpress.cores import cores, end_with_parent
 from bookpress.errors import PressError, reason
 from bookpress.pipeline import chapter_runs, compare, gate, handout, kernels
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
-from bookpress.processes import end_with_parent
 from bookpress.profiles import BUDGETS
-from bookpress.runs import cluster
+from bookpress.runs import pool
 
 # ---- One notebook executed by papermill, in a kernel of this Python that finds the run's own copy of the package
 # and nothing that its user's own sessions start with.
@@ -388,7 +387,7 @@ class Job:
         header, made = done.results.header, done.results.header["provenance"]
         slow = chapter.name * (header["default_parameters"] and made["seconds"] > BUDGETS[self.profile])
         lines = [(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
-        if cluster.scheduler() and not made["store"]:
+        if pool.scheduler() and not made["store"]:
             words = f"{chapter.name} trains nothing through the runner: it ran on this machine alone, --scheduler or not"
             lines.append((True, f"note: {words}"))
         if len(self.changes) == 1:
@@ -481,9 +480,9 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, contex
     copied = context.get_start_method() == "forkserver" and job.profile == "smoke"
     with ProcessPoolExecutor(
         1, context, initializer=_begin, initargs=(share, book().package, copied)
-    ) as pool:
+    ) as process:
         try:
-            return pool.submit(job.run, chapter).result()
+            return process.submit(job.run, chapter).result()
         except PressError:
             ends.set()
             raise

@@ -16,9 +16,8 @@ from bookpress import atomic
 from bookpress.book import book
 from bookpress.claims import Claim
 from bookpress.claims.claim import Effect, Test
-from bookpress.claims.draws import counted
+from bookpress.claims.draws import columns, counted, unit_of
 from bookpress.claims.judging import NOT_TESTED
-from bookpress.claims.recorded import columns, unit_of
 from bookpress.claims.words import spelled
 from bookpress.errors import PressError
 from bookpress.pipeline.prose import Pages

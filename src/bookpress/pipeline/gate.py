@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import claims, paths, results, stamp
+from bookpress.atomic import kept
 from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED, tested
 from bookpress.errors import PressError, did_you_mean
-from bookpress.kept import kept
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter

@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,8 @@ from nbformat.v4 import new_markdown_cell as markdown_cell
 from nbformat.v4 import new_output
 
 from bookpress import atomic, claims, paths
-from bookpress.book import book, command_name, repository, settings
+from bookpress.book import book, command_name, folders, repository, settings
+from bookpress.claims.reading import CARRIED
 from bookpress.errors import PressError
 from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, pictures, prose
@@ -365,6 +370,59 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
     )
 
 
+def _drawn(run: Evidence, name: str) -> list[Any]:
+    """The figure of the book's run as an output of the cell that draws it."""
+    if (picture := pictures.picture(run)) is None:
+        return []
+    shown = {"image/png": base64.b64encode(picture).decode(), "text/plain": f"<the book's figure {name}>"}
+    return [new_output("display_data", shown)]
+
+
+# ---- The wheel of the book's package that the site offers, for a notebook that has been taken away ---------------------
+
+#: Beside the code, what the package is made by; the interpreter's setuptools makes it, nothing is fetched.
+MADE_BY = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-text")
+MAKES_WHEEL = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+def is_offered() -> bool:
+    """Whether the package that makes this book has its code in the book's repository."""
+    root = paths.repository_root()
+    return (root / "pyproject.toml").is_file() and root in folders()[book().package].parents
+
+
+def write_wheel(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages) -> Path | None:
+    """Write the wheel, with the claims and verdicts that `shown` has, into the folder; None where none is offered."""
+    if not is_offered():
+        return None
+    root = paths.repository_root()
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary) / "source"
+        left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(root / "src", copy / "src", ignore=left_out)
+        for name in filter(lambda name: (root / name).is_file(), MADE_BY):
+            shutil.copyfile(root / name, copy / name)
+        carried = copy / "src" / book().package / CARRIED
+        carried.write_text(carried(chapters, shown), encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-c", MAKES_WHEEL, str(folder.resolve())]
+        surroundings = {"cwd": copy, "env": os.environ | {"PYTHONUTF8": "1"}}
+        done = subprocess.run(command, **surroundings, capture_output=True, encoding="utf-8")
+    made = folder / wheel()
+    if done.returncode or not made.is_file():
+        said = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise PressError(f"the package's wheel {made.name} could not be made: {' '.join(said)}")
+    return made
+
+
+def link_to_wheel() -> str:
+    """Where a page of the site's first folder finds it, or how one is made where it offers none."""
+    name = wheel()
+    if is_offered():
+        return f'<a href="data/{name}" download>{name}</a>'
+    return f"{name} (made with `pip wheel --no-deps .` in the package's repository)"
+
+
 def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
     """The claims of these chapters with the book's verdicts, and the parameters of its runs, as the wheel carries them."""
     runs = {}
@@ -378,25 +436,17 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
     return json.dumps(runs, ensure_ascii=False)
 
 
-def _drawn(run: Evidence, name: str) -> list[Any]:
-    """The figure of the book's run as an output of the cell that draws it."""
-    if (picture := pictures.picture(run)) is None:
-        return []
-    shown = {"image/png": base64.b64encode(picture).decode(), "text/plain": f"<the book's figure {name}>"}
-    return [new_output("display_data", shown)]
-
-
-def main(folders: list[str]) -> int:
+def main(given: list[str]) -> int:
     """Write the notebooks of all chapters into the one folder that is named, as `make lab` does."""
-    if len(folders) != 1:
+    if len(given) != 1:
         raise PressError("one folder is needed: python -m bookpress.pipeline.handout DIR")
     chapters = discover()
     words = (
-        f"{len(chapters)} chapters go into {folders[0]}/ as notebooks: half a minute, more on a busy machine"
+        f"{len(chapters)} chapters go into {given[0]}/ as notebooks: half a minute, more on a busy machine"
     )
     print(words, flush=True)
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
-    kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), lab=True)
+    kept = write(Path(given[0]), chapters, prose.Pages(evidence, claims.load_claims()), lab=True)
     for path in kept:
         print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")
     return 0

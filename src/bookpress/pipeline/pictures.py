@@ -19,12 +19,11 @@ from typing import Any
 
 from bookpress import atomic, paths, results, stamp
 from bookpress.book import PRESS, book
-from bookpress.cores import cores
+from bookpress.cores import cores, pool
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, select
-from bookpress.processes import pool
 from bookpress.results import Results
 
 Draw = Callable[[Results], Any]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, paths, results, stamp
+from bookpress.atomic import kept
 from bookpress.book import command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.draws import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
-from bookpress.kept import kept
 from bookpress.pipeline import gate
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, kept_runs, move, published
 from bookpress.pipeline.chapters import Chapter

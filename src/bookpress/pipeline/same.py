@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from bookpress import paths, stamp
+from bookpress.atomic import kept
 from bookpress.book import PRESS, book
 from bookpress.claims import locks
 from bookpress.errors import PressError
-from bookpress.kept import kept
 from bookpress.pipeline.chapter_runs import published_runs
 from bookpress.pipeline.chapters import Chapter, is_parameters, only_defines, read
 from bookpress.pipeline.execution import copy_packages

@@ -2,5 +2,5 @@
 
 kinds: which arm trains with what, by which code, and one stack as a worker trains it · runner: many arms, many
 seeds · checkpoints: a training carried to its end by way of them · store: what is finished ·
-pool: processes of this machine · cluster: those of a Dask scheduler · progress: one line for the terminal.
+pool: processes of this machine, or those of a Dask scheduler · progress: one line for the terminal.
 """

@@ -1,20 +1,29 @@
-"""Trainings in processes of this machine, which are kept a while for the next round of a chapter."""
+"""Trainings in processes of this machine, which are kept a while for the next round of a chapter, or on the Dask cluster
+that BNBOOK_SCHEDULER names, in their place."""
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
+import queue
+import re
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import ExitStack, contextmanager, suppress
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bookpress import processes
+from bookpress import cores
+from bookpress.book import book
 from bookpress.errors import PressError
 from bookpress.runs import kinds
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 #: What must be set before a worker starts: one thread, and memory that a step has freed is kept for the next one (by
 #: glibc's defaults it is handed back, and up to a third of a training goes into page faults).
@@ -34,7 +43,7 @@ class Workers:
     def __init__(self, count: int) -> None:
         self.count, self.surroundings = count, _surroundings()
         self.events = multiprocessing.get_context("spawn").SimpleQueue()
-        self.made = processes.started(count, kinds.begin, self.events)
+        self.made = cores.started(count, kinds.begin, self.events)
         with _as_a_worker_starts():
             for _ in range(count):  # each task starts a process as long as none is idle, which takes seconds
                 self.made.submit(os.getpid)
@@ -48,7 +57,7 @@ class Workers:
         )
 
     def end(self) -> None:
-        processes.end(self.made)
+        cores.end(self.made)
 
 
 Tell = Callable[[int, int, bool], Any]
@@ -147,3 +156,87 @@ def _as_a_worker_starts() -> Iterator[None]:
         sys.modules["__main__"] = main
         os.environ.clear()
         os.environ |= before
+
+
+# ---- On a cluster ----------------------------------------------------------------------------------------------------
+
+ADDRESS = re.compile(r"(tcp|tls|wss?|ucx)://.+:\d+")
+#: Seconds in which a scheduler must answer, and hand over a result that it has.
+ANSWER, HAND_OVER = 15, 300
+
+
+def scheduler() -> str | None:
+    """The address of the cluster that the user chose."""
+    return os.environ.get("BNBOOK_SCHEDULER") or None
+
+
+@contextmanager
+def connected() -> Iterator[Client]:
+    """A client of the cluster; PressError where none answers."""
+    from distributed import Client
+
+    address, logger = scheduler(), logging.getLogger("distributed")
+    with ExitStack() as afterwards:
+        afterwards.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)  # what matters is said in one line of our own
+        try:
+            if not ADDRESS.fullmatch(address):
+                raise OSError("no address")
+            client = Client(address, timeout=ANSWER, set_as_default=False)
+        except OSError as error:
+            raise PressError(
+                f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}); expected an "
+                "address such as tcp://127.0.0.1:8786; start one (dask scheduler) or unset BNBOOK_SCHEDULER"
+            ) from None
+        afterwards.callback(client.close, timeout=2)
+        yield client
+
+
+def train_there(tasks: list[dict[str, Any]], tell: Tell, keep: Keep) -> None:
+    """Train all tasks on the cluster."""
+    from bookpress.runs import checkpoints  # with torch: who asks for the address has no need of it
+
+    events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
+    topic, waiting = f"{book().package}-{uuid.uuid4().hex}", dict[Any, int]()
+    with connected() as client:
+        client.subscribe_topic(topic, lambda event: events.put(event[1]))
+        for index, each in enumerate(tasks):
+            future = client.submit(kinds.on_worker, each, topic, index, pure=False, priority=-index)
+            waiting[future] = index
+            future.add_done_callback(events.put)
+        while waiting:
+            try:
+                event = events.get(timeout=LOOK)  # so that Ctrl-C is heard on every system
+            except queue.Empty:
+                continue
+            if isinstance(event, dict):
+                tell(event["run"], event["step"], event["begins"])
+            else:
+                index, found = waiting.pop(event), result(event)
+                keep(index, found)
+                if found["checkpoint"]:  # it lies where the worker is
+                    client.run(checkpoints.remove, tasks[index]["keys"], on_error="ignore")
+
+
+def result(future: Any) -> Any:
+    """What a finished task answered; its error as it was raised; PressError where it killed its workers or
+    the scheduler is gone."""
+    from distributed import KilledWorker
+
+    status = future.status
+    if status == "error":
+        error = future.exception()
+        if not isinstance(error, KilledWorker):
+            raise error
+        raise PressError(
+            f"a training was given up, for {error.allowed_failures + 1} workers died while they were at it; see the log of "
+            f"{error.last_worker.address}; run again to go on with those that are missing"
+        )
+    try:
+        if status == "finished":
+            return future.result(timeout=HAND_OVER)
+    except (OSError, TimeoutError, CancelledError):
+        pass
+    raise PressError(
+        f"lost the Dask scheduler at {scheduler()}; finished trainings are in the results store; run again to go on"
+    )

@@ -15,7 +15,7 @@ from bookpress import results
 from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import PressError
-from bookpress.runs import checkpoints, cluster, kinds, pool, store
+from bookpress.runs import checkpoints, kinds, pool, store
 from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
 
@@ -139,9 +139,9 @@ def _train(
         progress.finish(index)
 
     try:
-        if address := cluster.scheduler():
+        if address := pool.scheduler():
             progress.starting(f"asking {address} for workers")
-            cluster.train(tasks, progress.tell, done)
+            pool.train_there(tasks, progress.tell, done)
         elif workers == 1:
             for index, each in enumerate(tasks):
                 done(index, kinds.train(each, partial(progress.tell, index)))

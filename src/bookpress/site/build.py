@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bookpress import atomic, paths
+from bookpress import atomic, coursework, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import handout
-from bookpress.site import check, exports, pages, shell, teaching, verdicts, wheel
+from bookpress.site import check, exports, pages, shell, verdicts
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left out.
 MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y")
@@ -56,10 +56,10 @@ def _built(folder: Path, profile: str | None) -> Path:
     _say("rendering the site")
     with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
         handout.write(made, chapters, shown)
-        wheel.write(output / "wheel", chapters, shown)
-        sheets = teaching.students()
+        handout.write_wheel(output / "wheel", chapters, shown)
+        sheets = coursework.students()
     leave_out_unread(rendered / "_static")
-    teaching.write(rendered, sheets)
+    coursework.write(rendered, sheets)
     titles = json.loads((staged / shell.TOLD).read_text(encoding="utf-8"))["titles"]
     shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
     verdicts.redirect(rendered, shown)

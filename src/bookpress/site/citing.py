@@ -16,7 +16,7 @@ from bookpress import atomic, paths
 from bookpress.book import book, repository, settings
 from bookpress.errors import PressError
 from bookpress.exits import guarded
-from bookpress.site.rendering import Markup, macro
+from bookpress.site.verdicts import Markup, macro
 
 #: What LaTeX takes for its own.
 SPECIAL = re.compile(r"[%&#_$]")

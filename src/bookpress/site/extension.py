@@ -27,7 +27,7 @@ from bookpress.errors import PressError
 from bookpress.pipeline import gate, inks
 from bookpress.pipeline.pictures import PHONE
 from bookpress.site import shell
-from bookpress.site.rendering import macro
+from bookpress.site.verdicts import macro
 
 SAID = (
     "{name}: the pages in book/ get their numbers, figures and verdicts when they are staged; "

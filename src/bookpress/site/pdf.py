@@ -17,7 +17,7 @@ from bookpress.book import chapter_names
 from bookpress.errors import PressError, reason
 from bookpress.exits import guarded
 from bookpress.site import shell
-from bookpress.site.rendering import Markup, render
+from bookpress.site.verdicts import Markup, render
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 GENERATED = ("errata", "provenance", "notation")  # pages behind the chapters that a reader of paper needs

@@ -19,7 +19,7 @@ from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.inks import PALETTE
 from bookpress.site import citing
-from bookpress.site.rendering import Markup, in_order, look, macro
+from bookpress.site.verdicts import Markup, in_order, look, macro
 
 #: Says that Sphinx was started by `build`.
 MARK = "BNBOOK_STAGED"

@@ -23,8 +23,8 @@ from bnbook import rules
 from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import Test, draws, locks
+from bookpress.claims.draws import columns
 from bookpress.claims.kinds import evaluate
-from bookpress.claims.recorded import columns
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapters import select

@@ -20,7 +20,7 @@ from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import store
-from bookpress.site import check, rendering, verdicts
+from bookpress.site import check, verdicts
 
 
 def known():
@@ -378,7 +378,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
     table = claims.markdown_table([found])
     assert "&#60;b&#62;&#42;than" in table and table.count("\n") == 2
     assert not [sign for sign in ("<b>", "{{", "$x$") if sign in table]
-    for shown_there in (rendering.macro("claim.html.j2", "place")(found), verdicts.folded(found)):
+    for shown_there in (verdicts.macro("claim.html.j2", "place")(found), verdicts.folded(found)):
         assert "&lt;b&gt;*than*" in shown_there and "<b>" not in shown_there
         assert "test changed" in shown_there.lower()
 

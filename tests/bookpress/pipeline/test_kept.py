@@ -6,7 +6,7 @@ import pytest
 from locked_coin import edit
 
 from bookpress import stamp
-from bookpress.kept import kept
+from bookpress.atomic import kept
 from bookpress.pipeline import chapters
 
 

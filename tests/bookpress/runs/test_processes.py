@@ -30,7 +30,7 @@ def work(plan, seed):
 STARTS = {
     "the press's pool": """
 import workers
-from bookpress.processes import pool
+from bookpress.cores import pool
 def command():
     with pool(2) as made:
         [each.result() for each in [made.submit(workers.work, str(here), seed) for seed in range(2)]]

@@ -30,7 +30,7 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 from bookpress import atomic, cli, results
 from bookpress.pipeline import execution
-from bookpress.runs import cluster, pool
+from bookpress.runs import pool
 from bookpress.runs.runner import train_members
 
 pytestmark = [
@@ -319,7 +319,7 @@ def test_a_gone_callers_worker_stops_at_a_checkpoint_and_a_lost_scheduler_is_one
 @pytest.mark.parametrize("address", ["somewhere", "tcp://127.0.0.1:9"])
 def test_no_scheduler_is_one_line(apart, monkeypatch, address):
     monkeypatch.setenv("BNBOOK_SCHEDULER", address)
-    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    monkeypatch.setattr(pool, "ANSWER", 0.5)
     with pytest.raises(
         BnbookError, match=f"no Dask scheduler answers at '{address}' .* unset BNBOOK_SCHEDULER"
     ):
@@ -329,6 +329,6 @@ def test_no_scheduler_is_one_line(apart, monkeypatch, address):
 def test_the_command_line_names_the_cluster(tiny, monkeypatch):
     found = []
     monkeypatch.setenv("BNBOOK_SCHEDULER", "")  # put back at the end
-    monkeypatch.setattr(execution, "run", lambda *_: found.append(cluster.scheduler()) or [])
+    monkeypatch.setattr(execution, "run", lambda *_: found.append(pool.scheduler()) or [])
     assert cli.main(["run", "coin", "--scheduler", "tcp://node1:8786"]) == 0
     assert found[0] == "tcp://node1:8786"

@@ -10,9 +10,9 @@ import pytest
 
 from bookpress.claims import judging
 from bookpress.pipeline import prose
-from bookpress.site import exports, rendering, verdicts
+from bookpress.site import exports, verdicts
 
-found, place = (rendering.macro("claim.html.j2", name) for name in ("found", "place"))
+found, place = (verdicts.macro("claim.html.j2", name) for name in ("found", "place"))
 
 
 def test_what_is_shown_of_made_up_claims_is_what_the_golden_file_has():
@@ -49,8 +49,8 @@ def test_a_verdict_on_nothing_is_refused():
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
     names = [name for name in dir(judging) if name.isupper() and isinstance(getattr(judging, name), str)]
     names = set(names) - {"SEEN", "DIVERGED"}  # why a draw is left out, and what a number did
-    assert {getattr(judging, name) for name in names} <= set(rendering.LOOKS)
-    seen = [(kind, glyph) for kind, glyph, _ in rendering.LOOKS.values()]
-    pairs = {verdict: seen.count(rendering.LOOKS[verdict][:2]) for verdict in rendering.LOOKS}
+    assert {getattr(judging, name) for name in names} <= set(verdicts.LOOKS)
+    seen = [(kind, glyph) for kind, glyph, _ in verdicts.LOOKS.values()]
+    pairs = {verdict: seen.count(verdicts.LOOKS[verdict][:2]) for verdict in verdicts.LOOKS}
     same = {verdict for verdict, number in pairs.items() if number > 1}
     assert same == {"reproduced", "holds", "wrong", "not reproduced", "not tested at this scale", "not run"}

@@ -16,7 +16,6 @@ from conftest import ROOT
 from bnbook import __version__
 from bookpress import claims
 from bookpress.pipeline import chapter_runs, chapters, handout, prose
-from bookpress.site import wheel
 
 NAME = "decoupling/least-squares"
 
@@ -29,7 +28,7 @@ def made(tmp_path_factory) -> Path:
         chapter = next(each for each in chapters.discover() if each.name == NAME)
         run = chapter_runs.published(chapter, "laptop")
         mine = [claim for claim in claims.load_claims() if claim.chapter == NAME]
-        yield wheel.write(tmp_path_factory.mktemp("data"), [chapter], prose.Pages({NAME: run}, mine))
+        yield handout.write_wheel(tmp_path_factory.mktemp("data"), [chapter], prose.Pages({NAME: run}, mine))
 
 
 def test_it_has_the_code_the_templates_and_the_claims(made):
@@ -92,5 +91,5 @@ def test_the_setup_cell_asks_for_the_address(tmp_path):
 
 
 def test_of_a_package_whose_code_is_elsewhere_none_is_offered(ran):
-    assert wheel.write(ran / "data", [], prose.Pages({}, [])) is None and not (ran / "data").exists()
-    assert "pip wheel --no-deps ." in wheel.link()
+    assert handout.write_wheel(ran / "data", [], prose.Pages({}, [])) is None and not (ran / "data").exists()
+    assert "pip wheel --no-deps ." in handout.link_to_wheel()
