@@ -10,7 +10,6 @@ numbers of a right answer "in words" in `found`, which its `says` puts into a se
 from __future__ import annotations
 
 import codecs
-import csv
 import importlib.util
 import io
 import json
@@ -37,7 +36,7 @@ from bookpress.claims import without_markup
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import read_myst
 from bookpress.schema import Count, Entry, Some, Text, model, valid
-from bookpress.texts import read_text
+from bookpress.texts import as_csv, read_text
 
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
@@ -165,14 +164,12 @@ def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
 
 def points_table(assignments: Sequence[Assignment]) -> str:
     """CSV: assignment, chapter, question, points that public tests give, points that hidden ones give."""
-    buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(["assignment", "chapter", "minutes", "question", *TESTS])
+    table = [["assignment", "chapter", "minutes", "question", *TESTS]]
     for each in assignments:
         for name in each.questions:
             points = (sum(test.points for test in each.of(kind, question=name)) for kind in TESTS)
-            table.writerow([each.name, each.chapter, each.minutes, name, *(f"{n:g}" for n in points)])
-    return buffer.getvalue()
+            table.append([each.name, each.chapter, each.minutes, name, *(f"{n:g}" for n in points)])
+    return as_csv(table)
 
 
 def _one(assignment: Assignment, folder: Path) -> None:

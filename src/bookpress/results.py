@@ -3,9 +3,7 @@ pages."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 import os
@@ -18,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
 
-from bookpress import atomic, paths
+from bookpress import atomic, paths, texts
 from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.profiles import HIGHEST_FIRST
@@ -48,7 +46,9 @@ class Results(Mapping):
         if name not in self.entries:
             known = ", ".join(sorted(self.entries)) or "none"
             raise KeyError(f"no result {name!r} recorded; recorded: {known}")
-        return decode(self.entries[name]["values"])
+        return np.asarray(
+            self.entries[name]["values"], dtype=np.float64
+        )  # which reads "nan", "inf" and "-inf"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
@@ -354,11 +354,6 @@ def encode(array: np.ndarray, digits: int) -> Any:
     return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{digits}g}")
 
 
-def decode(values: Any) -> np.ndarray:
-    """NumPy reads "nan", "inf" and "-inf" as the numbers that they name."""
-    return np.asarray(values, dtype=np.float64)
-
-
 COLUMNS = ("name", "seed", "place", "value", "unit")
 
 
@@ -372,8 +367,4 @@ def rows(results: Results) -> Iterator[dict[str, Any]]:
 
 def as_csv(results: Results) -> str:
     """The rows, a line each."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows(results))
-    return buffer.getvalue()
+    return texts.as_csv([COLUMNS, *(row.values() for row in rows(results))])

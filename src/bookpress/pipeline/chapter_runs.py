@@ -281,12 +281,6 @@ def how_sure(rows: Iterable[Row]) -> str:
     return f"{count - late} of the {count} tests of this chapter were fixed before its run. {others} exploratory{why}"
 
 
-def tally(words: Iterable[str]) -> str:
-    """How many of each verdict, the most frequent first: "3 reproduced · 1 open"."""
-    counts = Counter(words)
-    return " · ".join(f"{count} {word}" for word, count in counts.most_common())
-
-
 def _remark(claim: Claim, verdict: str, header: Mapping[str, Any]) -> str:
     """Why the verdict is not what it was when the run ended, or nothing."""
     then = header.get("judged", {}).get(claim.id)

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -392,7 +393,8 @@ class Job:
             lines.append((True, f"note: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
-            words = chapter_runs.tally(row["verdict"] for row in chapter_runs.chapter_verdicts(done))
+            counts = Counter(row["verdict"] for row in chapter_runs.chapter_verdicts(done)).most_common()
+            words = " · ".join(f"{count} {word}" for word, count in counts)
             lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
             if other := _differing(before, header["parameters"]):
                 lines.append((False, f"it replaced a run with {other}; --name NAME keeps both"))

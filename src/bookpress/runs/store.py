@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, paths
-from bookpress.errors import PressError
+from bookpress.errors import PressError, reason
 from bookpress.runs.progress import note
 from bookpress.stamp import digest
 
@@ -117,7 +117,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         atomic.write_bytes(path, content)
     except OSError as error:
         raise PressError(
-            f"cannot write to the results store ({_reason(error)}); expected room for "
+            f"cannot write to the results store ({reason(error)}); expected room for "
             f"{(len(content) >> 10) + 1} KiB in {path.parent}; "
             "free disk space or set BNBOOK_STORE to another folder"
         ) from None
@@ -143,7 +143,7 @@ def read_bytes(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise PressError(
-            f"cannot read {path.name} in the results store ({_reason(error)}); expected a readable file; "
+            f"cannot read {path.name} in the results store ({reason(error)}); expected a readable file; "
             "mend that and run again"
         ) from None
 
@@ -167,7 +167,3 @@ def _discard(path: Path, why: str) -> None:
     if path.parent == paths.store_folder():  # what is committed is not ours to remove
         path.unlink(missing_ok=True)
     note(f"{path.name} in the results store {why}; it is trained again")
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__

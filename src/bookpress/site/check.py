@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import UserDict
+from collections.abc import Iterable
 from pathlib import Path
 
 from bookpress import claims, paths
@@ -51,7 +52,7 @@ def report(
         looks |= {"coverage": _coverage, "instruments": _instruments}
     looks["locks"] = lambda: _locks(not profile, chapters if own else None)
     if some and not profile:
-        shown = prose.Pages(Shown(discover()), claims.load_claims())
+        shown = prose.Pages(Shown({each.name: each for each in discover()}), claims.load_claims())
         looks["pages"] = lambda: _alone(chapters, shown) if own else _pages(discover(), shown)
     elif not profile:  # of those a site is built next
         fit = {run.chapter.name: run for name, run in reversed(runs.items()) if not problems[name]}
@@ -73,25 +74,13 @@ def report(
     return lines, well
 
 
-class Shown(Mapping):
-    """Chapter -> the published run that the gate passes, asked for when somebody wants it."""
-
-    def __init__(self, chapters: Iterable[Chapter]) -> None:
-        self.chapters, self.found = {each.name: each for each in chapters}, {}
+class Shown(UserDict):
+    """Chapter -> the published run that the gate passes, asked for when somebody wants it; given by its chapter."""
 
     def __getitem__(self, name: str) -> Evidence | None:
-        if name not in self.found:
-            self.found[name] = gate.passed_run(self.chapters[name])
-        return self.found[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.chapters
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.chapters)
-
-    def __len__(self) -> int:
-        return len(self.chapters)
+        if isinstance(self.data[name], Chapter):
+            self.data[name] = gate.passed_run(self.data[name])
+        return self.data[name]
 
 
 def sentences(shown: prose.Pages, files: Iterable[Path] | None = None) -> tuple[list[str], str]:

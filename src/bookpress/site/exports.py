@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, claims
+from bookpress import atomic, claims, texts
 from bookpress.claims.judging import deciding
 from bookpress.pipeline import chapter_runs, chapters
 from bookpress.pipeline.gate import passed_run
@@ -50,10 +48,8 @@ def as_json(rows: list[dict[str, Any]]) -> str:
 
 def as_csv(rows: list[dict[str, Any]]) -> str:
     """A line for each test; `effect` and `interval` as numbers, then in words."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
     numbers = ("effect", "unit", "low", "high", "effect_words", "interval_words", "half", "twice")
-    table.writerow([*OF_CLAIM, "source", "where", *(f"test_{name}" for name in OF_TEST), *numbers])
+    table = [[*OF_CLAIM, "source", "where", *(f"test_{name}" for name in OF_TEST), *numbers]]
     for row in rows:
         half, twice = row["other_margins"] or ("", "")
         of_claim = [row[name] for name in OF_CLAIM] + [row["source"]["key"], row["source"]["where"]]
@@ -61,8 +57,8 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
             effect, interval = test["effect"], test["interval"] or dict.fromkeys(("low", "high", "words"))
             found = [effect["number"], effect["unit"], interval["low"], interval["high"]]
             found += [effect["words"], interval["words"], half, twice]
-            table.writerow([*of_claim, *(test[name] for name in OF_TEST), *found])
-    return text.getvalue()
+            table.append([*of_claim, *(test[name] for name in OF_TEST), *found])
+    return texts.as_csv(table)
 
 
 def as_text(pages: Pages, chapters: Iterable[str]) -> str:

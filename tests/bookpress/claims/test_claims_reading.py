@@ -278,10 +278,23 @@ def test_the_hash_covers_what_decides_and_no_prose(book):
         parts("p", 0, combine="any"),
     ]
     hashes = {hashed(**changes) for changes in decisive}
-    rung = changed(test={**TEST, "a": "s.{rung}.batch"})
-    for more in ({}, {"rungs": ["wide"]}):
-        hashes.add(read(book, "claims", claims(rung | more, rungs=RUNGS))[0].test_hash)
-    assert len(hashes | {before}) == len(decisive) + 3
+    assert len(hashes | {before}) == len(decisive) + 1
+
+
+def test_one_test_stands_for_every_rung(book):
+    def claim(**more):
+        own = changed(test={**TEST, "a": "s.{rung}.batch"}, **more)
+        return read(book, "claims", claims(own, rungs=RUNGS))[0]
+
+    whole, wide = claim(), claim(rungs=["wide"])
+    said = [("An eighth.", "s.small.batch"), ("The whole.", "s.wide.batch")]
+    assert [(part.says, part.test.a) for part in whole.parts] == said and whole.test is None
+    assert whole.required_names() == () and whole.result_names() == (
+        "s.small.batch",
+        "acc.none",
+        "s.wide.batch",
+    )
+    assert wide.parts == whole.parts[1:] and wide.test_hash != whole.test_hash
 
 
 EVENT = {"kind": "level", "a": "a", "side": "greater", "threshold": 0.9, "events": True, "nonfinite": 0}

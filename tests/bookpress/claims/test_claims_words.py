@@ -64,12 +64,20 @@ def test_numbers_that_are_read_together_have_as_many_places():
     assert alike((0.5, 0, 1)) == ["0.5", "0", "1.0"] and alike((2, 1, 3)) == ["2", "1", "3"]
     assert alike((2e7, 1.5, 3)) == ["2·10⁷", "1.5", "3"] and alike((1e7, 1.5))[0] == "10⁷"
     assert alike((1e-7, 0.25)) == ["10⁻⁷", "0.25"] and alike((0.1, 0.25), ".1%") == ["10.0 %", "25.0 %"]
-    assert [format_number(x, ".1e") for x in (2.4, 449.2, 0.0123, 0.00123)] == [
-        "2.4",
-        "450",
-        "0.012",
-        "1.2·10⁻³",
-    ]
+
+
+#: Value, format, text.
+NUMBERS = [
+    (-0.5, ".2f", "−0.50"), (0.123, ".1%", "12.3 %"), (3.2e-12, ".1e", "3.2·10⁻¹²"), (math.nan, ".1f", "not finite"),
+    (1.5e8, ".2g", "1.5·10⁸"), (98669.0, ".0f", "98,669"), (999.6, ".3g", "1,000"), (-1234.5, ".2g", "−1,200"),
+    (-0.0002, ".3f", "0.000"), (2.4, ".1e", "2.4"), (449.2, ".1e", "450"), (0.0123, ".1e", "0.012"),
+    (0.00123, ".1e", "1.2·10⁻³"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "spec", "text"), NUMBERS)
+def test_numbers_as_text(value, spec, text):
+    assert format_number(value, spec) == text
 
 
 def test_locked_wording_is_shown_as_chapters_have_it():

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import bnbook
-from locked_coin import COIN, claims_file, coin, edit, edit_results, stamped
+from locked_coin import CLAIM, COIN, claims_file, coin, edit, edit_results, run, stamped
 
 from bnbook.errors import BnbookError
 from bookpress import claims, paths
@@ -128,7 +128,7 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
     edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
     locking.lock([coin()], "laptop", "at two sizes")
 
-    def run(name, **print_):
+    def finished(name, **print_):
         found = chapter_runs.fresh_run(coin(), "laptop").results
         found.entries[name] = found.entries.pop("heads")
         found.header["fingerprint"] |= print_
@@ -138,14 +138,27 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
         found.header["locks"] = locks.read().head(COIN)
         return locks.standing(claims.load_claims()[0], found, locks.read()).exploratory
 
-    other, reached = run("else", package="q"), run("heads.small", package="q")
-    events = publishing.publishing(coin(), "laptop", run("else"), other)
+    other, reached = finished("else", package="q"), finished("heads.small", package="q")
+    events = publishing.publishing(coin(), "laptop", finished("else"), other)
     assert [event["event"] for event in events] == ["published"]
     locks.append(events)
     assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
     assert known().seen(claims.load_claims()[0], locked=True) == {}
     with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
         publishing.publishing(coin(), "laptop", reached, other)
+
+
+def test_a_rung_that_is_new_leaves_the_others_as_they_were():
+    parts = [claims.Part(name, replace(CLAIM.test, a=name)) for name in ("small", "wide")]
+    claim = replace(CLAIM, test=None, parts=tuple(parts), rungs=True)
+    up, down = [0.5, 0.6, 0.7], [-0.5, -0.6, -0.7]
+    for before, after, same in (
+        ({"small": up}, {"small": up, "wide": down}, True),
+        ({"small": up}, {"small": down, "wide": down}, False),
+        ({"small": up, "wide": up}, {"small": up}, False),
+        ({}, {"small": up}, False),  # there is nothing to compare
+    ):
+        assert publishing.unchanged(claim, run(before, range(3)), run(after, range(3))) is same
 
 
 def other_code(content):
@@ -190,11 +203,6 @@ def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
     done = bnbook("lock", "coin", root=tiny)
     assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
     assert "nothing to lock: part/coin has" in bnbook("lock", root=tiny, code=0).stdout
-
-
-def test_what_is_locked_is_said_of_profiles_that_the_chapter_has_settings_for(tiny):
-    edit(tiny / "book" / "part" / "coin.md", "    paper: {tosses: 1000, seeds: 5}\n", "")
-    assert bnbook("lock", "coin", root=tiny).stdout == "locked coin-fair (laptop n = 5)\n"
 
 
 def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):

@@ -18,7 +18,6 @@ from locked_coin import claims_file, coin, edit, laptop_run
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims.locks import UNLOCKED
-from bookpress.claims.words import format_number
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapters import discover
 from bookpress.site import build, pages
@@ -320,18 +319,6 @@ def test_the_interval_of_a_share_stays_between_0_and_1(values, middle, low, high
     half = 3.182 * np.std(values, ddof=1) / 2
     ends = (middle - half if low is None else low, middle + half if high is None else high)
     assert prose.STATISTICS["share"](np.array(values)) == pytest.approx((middle, *ends), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("value", "spec", "text"),
-    [
-        (-0.5, ".2f", "−0.50"), (0.123, ".1%", "12.3 %"), (3.2e-12, ".1e", "3.2·10⁻¹²"),
-        (float("nan"), ".1f", "not finite"), (1.5e8, ".2g", "1.5·10⁸"), (98669.0, ".0f", "98,669"),
-        (999.6, ".3g", "1,000"), (-1234.5, ".2g", "−1,200"), (-0.0002, ".3f", "0.000"),
-    ],
-)  # fmt: skip
-def test_numbers_as_text(value, spec, text):
-    assert format_number(value, spec) == text
 
 
 def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):
