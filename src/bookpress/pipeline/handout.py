@@ -402,8 +402,8 @@ def write_wheel(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages) -
         shutil.copytree(root / "src", copy / "src", ignore=left_out)
         for name in filter(lambda name: (root / name).is_file(), MADE_BY):
             shutil.copyfile(root / name, copy / name)
-        carried = copy / "src" / book().package / CARRIED
-        carried.write_text(carried(chapters, shown), encoding="utf-8")
+        told = carried(chapters, shown)
+        (copy / "src" / book().package / CARRIED).write_text(told, encoding="utf-8")
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-c", MAKES_WHEEL, str(folder.resolve())]
         surroundings = {"cwd": copy, "env": os.environ | {"PYTHONUTF8": "1"}}
