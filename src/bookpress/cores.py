@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +23,20 @@ def cores() -> int:
     if share:
         return int(share)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def surroundings(given: Mapping[str, str], without: Iterable[str] = ()) -> Iterator[None]:
+    """What a process that is started inside finds in its environment; this one has its own again afterwards."""
+    before = dict(os.environ)
+    for name in without:
+        os.environ.pop(name, None)
+    os.environ |= given
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ |= before
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from bookpress import atomic, claims, exits, paths, results, stamp
 from bookpress.book import PRESS, book, folders
 from bookpress.claims import locks
 from bookpress.claims.judging import other_settings
-from bookpress.cores import cores, end_with_parent
+from bookpress.cores import cores, end_with_parent, surroundings
 from bookpress.errors import PressError, reason
 from bookpress.pipeline import chapter_runs, compare, gate, handout, kernels
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
@@ -74,7 +74,8 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
     (source.parent / "own").mkdir(exist_ok=True)
     (source.parent / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
     try:
-        with _environment(source.parent, work), _progress(work.chapter.name, source.parent / "progress"):
+        found = surroundings(_environment(source.parent, work), without=["PYTHONSTARTUP"])
+        with found, _progress(work.chapter.name, source.parent / "progress"):
             papermill.execute_notebook(
                 source,
                 work.notebook_path,
@@ -136,12 +137,10 @@ def _end_kernels(scratch: Path) -> None:
                 child.wait()
 
 
-@contextmanager
-def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
-    """What a kernel finds around it while it runs, and this process again afterwards."""
-    before, own_python = dict(os.environ), Path(sys.executable).parent
-    os.environ.pop("PYTHONSTARTUP", None)
-    os.environ |= {
+def _environment(scratch: Path, work: Evidence) -> dict[str, str]:
+    """What a kernel finds around it while it runs."""
+    own_python, before = Path(sys.executable).parent, os.environ
+    return {
         "BNBOOK_RESULTS": str(work.results_path),
         "BNBOOK_FIGURES": str(work.figures_folder),
         "BNBOOK_CHAPTER": work.chapter.name,
@@ -156,11 +155,6 @@ def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
         "PYTHONPATH": os.pathsep.join(filter(None, [str(scratch / "code"), before.get("PYTHONPATH")])),
         "PATH": os.pathsep.join(filter(None, [str(own_python), before.get("PATH")])),
     }
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ |= before
 
 
 @contextmanager
@@ -452,24 +446,18 @@ def _context(share: int) -> Iterator[Any]:
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*LIBRARIES, __name__, f"{book().package}.book"])
-    before, heard = dict(os.environ), None
+    heard = None
     with tempfile.TemporaryDirectory() as own:
         # Libraries read these while they are imported, and a kernel that is a copy has what it finds elsewhere.
-        os.environ |= {
-            "MATPLOTLIBRC": os.devnull,
-            "MPLCONFIGDIR": own,
-            "MPLBACKEND": "agg",
-            "PYTHONHASHSEED": "0",
-        }
-        os.environ.setdefault("OMP_NUM_THREADS", str(share))
+        read = {"MATPLOTLIBRC": os.devnull, "MPLCONFIGDIR": own, "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
+        read["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(share))
         if threading.current_thread() is threading.main_thread():
             # The server keeps that, also while it imports.
             heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            forkserver.ensure_running()
+            with surroundings(read):
+                forkserver.ensure_running()
         finally:
-            os.environ.clear()
-            os.environ |= before
             if heard is not None:
                 signal.signal(signal.SIGINT, heard)
         yield context

@@ -145,17 +145,12 @@ def _surroundings() -> tuple:
 @contextmanager
 def _as_a_worker_starts() -> Iterator[None]:
     """The variables of a worker; and no main module, which it would run anew although its tasks are plain values."""
-    before, main = dict(os.environ), sys.modules["__main__"]
-    for name in PASSING:
-        os.environ.pop(name, None)
-    os.environ |= VARIABLES
-    sys.modules["__main__"] = ModuleType("__main__")
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
-        yield
+        with cores.surroundings(VARIABLES, PASSING):
+            yield
     finally:
         sys.modules["__main__"] = main
-        os.environ.clear()
-        os.environ |= before
 
 
 # ---- On a cluster ----------------------------------------------------------------------------------------------------
