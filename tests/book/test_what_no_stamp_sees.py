@@ -122,7 +122,6 @@ def test_a_cell_may_bind_its_own_names_again() -> None:
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bookpress.site.pages": {"add(seeds=_seed_words, not_as_locked=gate.not_as_locked)"},  # of templates
     "bookpress": {"end_with_parent()"},  # a worker's process
     "bookpress.texts": {
         "LOADER.add_constructor('tag:yaml.org,2002:int', LOADER.construct_yaml_int)"

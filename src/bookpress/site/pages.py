@@ -23,7 +23,7 @@ from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import Pages
 from bookpress.site import shell, verdicts
-from bookpress.site.verdicts import Markup, add, macro, render
+from bookpress.site.verdicts import Markup, macro, render
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
@@ -109,7 +109,8 @@ def instruments(found: list[Instrument], pages: Pages) -> str:
 
 def provenance(chapters: list[Chapter], pages: Pages) -> str:
     """Every chapter: commit, data, device, seeds, time, memory, versions."""
-    return render("provenance.md.j2", chapters=[(each, pages.evidence[each.name]) for each in chapters])
+    shown = [(each, pages.evidence[each.name]) for each in chapters]
+    return render("provenance.md.j2", chapters=shown, seeds=_seed_words, not_as_locked=gate.not_as_locked)
 
 
 def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
@@ -118,7 +119,8 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
     named = sorted({owner for owner, _ in prose.result_names(chapter.text)} - {None, chapter.name})
     runs = [(name, run) for name in named if (run := pages.evidence.get(name))]
     quoted = [(name, run) for name, run in runs if evidence and run.profile != evidence.profile]
-    return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted, banner=BANNER)
+    given = {"evidence": evidence, "quoted": quoted, "banner": BANNER, "seeds": _seed_words}
+    return render("stamp.md.j2", chapter=chapter, **given)
 
 
 def with_banner(text: str, pages: Pages) -> str:
@@ -149,9 +151,6 @@ def _seed_words(evidence: Evidence, most: bool = False) -> str:
 def _range(seeds: tuple[int, ...]) -> str:
     run = len(seeds) > 1 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
     return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
-
-
-add(seeds=_seed_words, not_as_locked=gate.not_as_locked)
 
 
 # ---- Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata, ----------------

@@ -179,11 +179,6 @@ def _environment() -> Environment:
     return made
 
 
-def add(**filters: Callable[..., Any]) -> None:
-    """More filters for the templates of a module."""
-    _environment().filters |= filters
-
-
 def render(name: str, **given: Any) -> str:
     """A template of bookpress/templates, filled in."""
     return _environment().get_template(name).render(given)
