@@ -72,6 +72,16 @@ def curves(run: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
             "gradient_change": max(far[k] for k in paper),
             "smoothness": max(far[k] / (LENGTHS[k] * RATE * norm) for k in paper),
             "gradient_norm": norm,
+            "relative_range": (max(losses[k] for k in paper) - min(losses[k] for k in paper)) / start,
+            "relative_change": max(far[k] for k in paper) / norm,
+            "beyond": max(far[k] / (LENGTHS[k] * RATE * norm) for k in (6, 7)),  # 8 and 16
+            "beyond_range": abs(losses[6] - losses[7]),
+            "near_slope": far[0] / (LENGTHS[0] * RATE * norm),
+            "random_smoothness": max(
+                run["random_distance"][seed, p, k] / (RANDOM[k] * RATE * norm) for k in range(len(RANDOM))
+            ),
+            "random_loss_change": max(abs(run["random_loss"][seed, p] - start)),
+            "start_loss": start,
             "low": np.log(min(losses[k] for k in paper)),
             "high": np.log(max(losses[k] for k in paper)),
             "shift": sum(shift[k] for k in layers) / 3,
@@ -91,6 +101,45 @@ def curves(run: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
         for name, value in now.items():
             found.setdefault(name, []).append(float(value))
     return {name: np.array(values) for name, values in found.items()}
+
+
+MEANS = ("cosine", "descends", "removed")  # over the steps; of all other curves the median
+
+
+def summed_up(run: dict[str, np.ndarray], seed: int) -> dict[str, float]:
+    """Each curve over a training, its first tenth, its second half and the tenth from the start of learning on; how far
+    the moments move; the shift's decline; the slope by its distance and where the effective β is reached."""
+    start, seen = start_step(run["loss"][seed]), curves(run, seed)
+    windows = {"": (0, STEPS), "_early": (0, STEPS / 10), "_late": (STEPS / 2, STEPS)}
+    windows["_started"] = (start, start + STEPS / 10)
+    found = {
+        f"{name}{part}": middle(values, *window, name.startswith(MEANS))
+        for name, values in seen.items()
+        for part, window in windows.items()
+    }
+    of = [LAYERS.index(layer) for layer in (2, 5, 8)]
+    for way in ("update", "batch", "checkpoint"):
+        for m, moment in enumerate(("mean", "variance")):
+            for k, place in enumerate(PLACES):
+                each = [sum(row[j, k, m] for j in of) / 3 for row in run[f"{way}_change"][seed]]
+                value = sum(each) / 4 if way == "checkpoint" else middle(each, 0, STEPS)
+                found[f"{way}_{moment}_{place}"] = value
+                found[f"{way}_{moment}_{place}_log"] = float(np.log(value))
+            for word, row in (("first", 0), ("last", -1)):
+                each = [probe[row, PLACES.index("next_input"), m] for probe in run["update_change"][seed]]
+                found[f"update_{moment}_{word}"] = middle(each, 0, STEPS)
+    paper = [k for k, length in enumerate(LENGTHS) if 0.5 <= length <= 4]
+    far, norm = run["landscape_distance"][seed], run["start_norm"][seed]
+    slope = np.array([[d / (a * RATE * g) for a, d in zip(LENGTHS, row)] for row, g in zip(far, norm)])
+    at_first = [float(row[paper[0]] == max(row[k] for k in paper)) for row in slope]
+    return found | {
+        "start_step": start,
+        "shift_decline": found["shift_early"] / found["shift_late"],
+        "near_slope_log": float(np.log(found["near_slope"])),
+        "shortest_share": middle(at_first, 0, STEPS, mean=True),
+        "of_pin": 0.5 * RATE * found["smoothness"],
+        "slopes": [middle(column, 0, STEPS) for column in slope.T],
+    }
 
 
 def lowest_means(loss: np.ndarray) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,11 +19,15 @@ from bookpress.pipeline import chapters
 
 
 def run(
-    name: str, made: Mapping[str, dict[str, np.ndarray]] | None = None, until: str = "", **changed: Any
+    name: str,
+    made: Mapping[str, dict[str, np.ndarray]] | Callable[[Any, int], dict] | None = None,
+    until: str = "",
+    **changed: Any,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the cells of a chapter bind, and what they record, drawn points too; the drawings themselves are the built
-    site's. made: by their norm the arrays of all trainings of a VGG network, which none is trained then; until: a word
-    of the first cell that is left out, with all behind it; changed: of the parameters."""
+    site's. made: by their norm the arrays of all trainings of a VGG network, which none is trained then, or what gives
+    those of an arm and a seed; until: a word of the first cell that is left out, with all behind it; changed: of the
+    parameters."""
     (chapter,) = chapters.select([name])
     names: dict[str, Any] = {"__name__": "__main__"}
     results._session = results.Results()
@@ -31,6 +35,9 @@ def run(
     drawn, trained = figures.figure, runs.train_all
 
     def given(arms: Mapping[Any, Any], *others: Any, kept: bool = False) -> dict[Any, dict[str, np.ndarray]]:
+        if callable(made):
+            rows = {key: [made(arm, seed) for seed in others[0]] for key, arm in arms.items()}
+            return {key: {k: np.stack([one[k] for one in of]) for k in of[0]} for key, of in rows.items()}
         found = {key: made[arm.norm] for key, arm in arms.items() if isinstance(arm, Arm)}
         return found or trained(arms, *others)
 

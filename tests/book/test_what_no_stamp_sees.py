@@ -48,7 +48,6 @@ FOLLOWED_ELSE = {
     },  # beside which its scripts lie; a run records what they say of themselves
     "bnbook.chapters.other_tools": {"__file__"},  # likewise
     "bnbook.probes.copies": {"vars"},  # the attributes of a stranger's network
-    "santurkar/best-rate": {"globals"},  # the parameters of its own cell, which a stamp has
 }
 
 

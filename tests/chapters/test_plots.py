@@ -169,8 +169,8 @@ def test_a_legend_of_several_panels_becomes_names_in_one(figure):
 
 def test_where_two_curves_cross_last():
     x = np.array([1.0, 10.0, 100.0, 1000.0])
-    assert landscape.crossing(x, [1, 3, 1, 3], [2, 2, 2, 2]) == pytest.approx(np.sqrt(100 * 1000))
-    assert landscape.crossing(x, [1, 1, 1, np.nan], [2, 2, 2, 2]) is None
+    assert landscape.crossing(x, np.array([1, 3, 1, 3]), 2) == pytest.approx(np.sqrt(100 * 1000))
+    assert landscape.crossing(x, np.array([1, 1, 1, np.nan]), 2) is None
 
 
 # ---- for a phone: columns below each other, their scales as on a page, words in as many lines as they need ----

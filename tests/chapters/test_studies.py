@@ -24,7 +24,6 @@ from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, progress
 from bnbook.curves import over_window
 from bnbook.deep_linear.problem import draw_examples, draw_problem
 from bnbook.errors import BnbookError
-from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
 
 CHAPTERS = (
@@ -35,11 +34,6 @@ CHAPTERS = (
     "lp-norms",
     "training",
 )
-P = np.array([[0, 2, 4, 10]])
-
-
-def arm(**changes):
-    return PlacedArm(**dict(norm="none", steps=20, batch_size=16, learning_rate=0.1) | changes)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -54,16 +48,6 @@ def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_it
     for rung in vgg.RUNGS:
         theirs = vgg.rung_seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
         assert not own_seeds & set(theirs)
-
-
-def test_the_share_of_the_steps_and_from_when_on():
-    """Equal is not larger, and where the plain network is no more nothing is taken back."""
-    run = {"probe_step": np.repeat(P, 3, axis=0), "start_loss": np.ones((3, 4))}
-    run["start_loss"][2, 3] = np.nan
-    one = {"x": np.array([[0.0, 2, 2, 2], [2, 2, 2, 1], [1, 2, 2, np.nan]])}
-    found = vgg.curves_compared(one, {"x": np.ones((3, 4))}, ("x",), run)
-    np.testing.assert_allclose(found["share.x"], [0.9, 0.7, 6 / 7])
-    np.testing.assert_allclose(found["from.x"], [2, np.inf, 2])
 
 
 def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises():

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
+from page_cells import functions
 
-from bnbook.chapters import transform
-from bnbook.chapters.transform import by_seed, draw_units, generators, largest
+from bnbook.chapters.transform import FORMULAS, by_seed, draw_units, generators, largest
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 
-D = torch.float64
+D, PAGE = torch.float64, SimpleNamespace(**functions("batch-norm/transform"))
+
+
+@pytest.fixture(autouse=True)
+def double():
+    """As the page sets it."""
+    torch.set_default_dtype(D)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 def test_units_of_every_size_and_difficult_ones():
@@ -45,29 +55,29 @@ def test_gradients_by_autograd_and_their_sizes():
     g = generators(range(1), 5)[0]
     x, gamma, beta, eps = draw_units(8, 40, g)
     w = torch.randn(8, 40, generator=g, dtype=D)
-    dl_dy, auto = transform.by_autograd(x, gamma, beta, eps, w)
+    dl_dy, auto = PAGE.by_autograd(x, gamma, beta, eps, w)
     y = batch_norm_forward(x, gamma, beta, eps).y
     assert torch.allclose(dl_dy, w * torch.tanh(y))  # of w log cosh y
-    hand, size = batch_norm_backward(dl_dy, x, gamma, eps), transform.sizes_of_terms(dl_dy, x, gamma, eps)
-    for name in transform.FORMULAS:
+    hand, size = batch_norm_backward(dl_dy, x, gamma, eps), PAGE.sizes_of_terms(dl_dy, x, gamma, eps)
+    for name in FORMULAS:
         assert ((hand[name] - auto[name]).abs() <= 1e-10 * size[name]).all()
         assert (hand[name].abs() <= size[name] * (1 + 1e-9)).all()
-    errors = transform.slope_errors(x, gamma, beta, eps, w, auto["x"], size["x"], g)
-    wrong = transform.slope_errors(x, gamma, beta, eps, w, auto["x"] + 0.01 * size["x"], size["x"], g)
+    errors = PAGE.slope_errors(x, gamma, beta, eps, w, auto["x"], size["x"], g)
+    wrong = PAGE.slope_errors(x, gamma, beta, eps, w, auto["x"] + 0.01 * size["x"], size["x"], g)
     assert errors.abs().max() < 1e-5 < 1e-4 < wrong.abs().max()
-    single = transform.single_precision_errors(x, gamma, beta, eps, w)
+    single = PAGE.single_precision_errors(x, gamma, beta, eps, w)
     assert single.dtype == torch.float32 and 1e-9 < single.abs().max() < 1
 
 
 def test_biases_are_counted():
     """m/(m-1) E σ_B² is N/(N-1) Var x where batches are dealt, Var x where they are drawn independently."""
-    found = transform.counted_biases(np.array([0.0, 1.0, 5.0, 7.0, 8.5]), [2, 3])
+    found = PAGE.counted_biases(np.array([0.0, 1.0, 5.0, 7.0, 8.5]), [2, 3])
     assert found["mean"] == pytest.approx([0] * 4, abs=1e-12)
     assert found["dealt"] == pytest.approx([1 / 4] * 2) and found["independent"] == pytest.approx([0] * 2)
 
 
 def test_layers_at_inference_keep_their_statistics():
-    rows, maps, (gamma, beta, mean, variance) = transform.frozen_layers(6, *generators(range(1), 10))
+    rows, maps, (gamma, beta, mean, variance) = PAGE.frozen_layers(6, *generators(range(1), 10))
     x = torch.randn(9, 6, dtype=D)
     expected = gamma * (x - mean) / (variance + 1e-5).sqrt() + beta
     assert torch.allclose(rows(x), expected) and torch.allclose(

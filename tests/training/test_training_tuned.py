@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from bnbook.chapters.training import HE
+from bnbook.chapters.vgg import HE
 from bnbook.data import load
 from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError

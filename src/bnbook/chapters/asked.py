@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bnbook.errors import BnbookError
+from bnbook.results import record, record_table
 
 SLOWEST = 3600  # seconds: jittor compiles itself at its first import
 Answers = dict[str, dict[str, Any]]
@@ -119,6 +120,22 @@ def chosen(words: str, every: Collection[str], here: Collection[str] = ()) -> li
     """The names of a parameter: "every", "here" (no other environment), or names separated by commas."""
     known = {"every": every, "here": here}
     return list(known[words]) if words in known else words.replace(" ", "").split(",")
+
+
+def record_answers(answers: Answers, judged: Mapping[str, Mapping[str, float]]) -> None:
+    """Record and print by which versions each answered; record what the tests read, quantity -> name -> number."""
+    for name, document in answers.items():
+        versions = ", ".join(" ".join(each) for each in document["versions"].items())
+        said = f"{versions}, Python {document['python']}"
+        record(f"asked.{name}", [1], note=said)
+        print(f"{name}: {said}")
+    record_quantities(judged, "as the tests read it")
+
+
+def record_quantities(found: Mapping[str, Mapping[str, float]], words: str) -> None:
+    """Record numbers by quantity and name, with the quantity and these words as their note."""
+    for quantity, of in found.items():
+        record_table({quantity: {name: [value] for name, value in of.items()}}, note=f"{quantity}, {words}")
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> Any:

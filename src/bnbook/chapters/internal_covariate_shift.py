@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters.deep_linear import tag
-from bnbook.chapters.vgg import of_ladder
+from bnbook.chapters.vgg import PAIR, plain_arm
 from bnbook.deep_linear import spread_probes
 from bnbook.figures import parameters_of, points_of
 from bnbook.plots import printed
@@ -16,16 +16,6 @@ from bnbook.plots.axes import power
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
-
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation of two curves, (S, P), (S, P) -> (S,); NaN below three steps."""
-    if one.shape[1] < 3:
-        return np.full(len(one), np.nan)
-    ranks = [np.argsort(np.argsort(values, axis=1), axis=1) for values in (one, other)]
-    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*ranks)])
-
-
-NORMS, PAIR = ("none", "batch", "noisy"), ("none", "batch")
 TITLES = {"shift": "ℓ2 difference", "relative_shift": "ℓ2 difference / ‖G‖", "cosine": "cosine of G and G′"}
 
 
@@ -42,17 +32,15 @@ def _measures(
 
 
 def over_steps(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    steps = np.array(of_ladder(("none",), own.width, results.header["parameters"])["none"].probe_steps)
-    return _measures(
-        results, "vgg", TITLES, NORMS, printed.IDEAL, x=steps + 1, xlabel="training step + 1", log="xy"
-    )
+    x = np.array(plain_arm(results).probe_steps) + 1
+    norms = (*PAIR, "noisy")
+    return _measures(results, "vgg", TITLES, norms, printed.IDEAL, x=x, xlabel="training step + 1", log="xy")
 
 
 def by_layer(results: Results) -> plt.Figure:
     layers = range(2, 2 + results["curve.layers.cosine.none"].shape[2])
     words = dict(x=layers, ticks=layers, xlabel="layer", look="o-", log="y")
-    return _measures(results, "layers", list(TITLES)[1:], NORMS, printed.IDEAL, **words)
+    return _measures(results, "layers", list(TITLES)[1:], (*PAIR, "noisy"), printed.IDEAL, **words)
 
 
 def linear(results: Results) -> plt.Figure:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.chapters.vgg import PAIR
 from bnbook.figures import COLORS, parameters_of, points_of
 from bnbook.plots import printed
 from bnbook.plots.names import mark, mark_curve
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
-Curves = Mapping[str, np.ndarray]
-PAIR = ("none", "batch")
 DISTANCE, SLOPE = "distance, in learning rates", "slope of the gradient"
-
-
 TITLES = {
     "loss_range": "range of the loss",
     "gradient_change": "change of the gradient",
@@ -29,7 +25,7 @@ TITLES = {
 def crossing(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> float | None:
     """Where two curves cross for the last time, half way on a logarithmic axis between two of the x (X,);
     None where they never do."""
-    signs = np.sign(np.asarray(one, dtype=float) - np.asarray(other, dtype=float))
+    signs = np.sign(one - other)
     turns = np.flatnonzero(signs[1:] * signs[:-1] < 0)
     return float(np.sqrt(x[turns[-1]] * x[turns[-1] + 1])) if len(turns) else None
 
@@ -38,23 +34,21 @@ def landscape(results: Results) -> plt.Figure:
     """Left, from the smallest to the largest loss, low.NORM and high.NORM (1, P), their logarithms; then the
     change of the gradient and β, NAME.NORM (1, 3, P), marked where the plain network's line crosses batch
     norm's for good, and what the paper prints of the first."""
-    points, x = (
-        points_of(results, "landscape"),
-        results["probe_step"][0] + 1,
-    )  # the first has a place on a log axis
+    points = points_of(results, "landscape")
+    x = results["probe_step"][0] + 1  # the first has a place on a log axis
 
     def between(ax: plt.Axes) -> None:
         for norm in PAIR:
-            low, high = (np.exp(np.asarray(points[f"{edge}.{norm}"])[0]) for edge in ("low", "high"))
+            low, high = (np.exp(points[f"{edge}.{norm}"][0]) for edge in ("low", "high"))
             ax.fill_between(x, low, high, color=COLORS[norm], alpha=0.35, linewidth=0.8)
         ax.set(xscale="log", ylim=(0, None))  # on a logarithmic axis the width of a band is no range
 
     def turns(name: str, ax: plt.Axes) -> None:
-        turn = crossing(x, *(np.asarray(points[f"{name}.{norm}"])[0, 1] for norm in PAIR))
+        turn = crossing(x, *(points[f"{name}.{norm}"][0, 1] for norm in PAIR))
         if turn is not None:
             mark(ax, "the order turns", x=turn, linestyle=":")
         if name == "gradient_change":
-            claimed = printed.ORDERS * np.asarray(points[f"{name}.batch"])[0, 1]
+            claimed = printed.ORDERS * points[f"{name}.batch"][0, 1]
             mark_curve(ax, x, claimed, f"paper: close to {printed.ORDERS:g} × batch norm's")
 
     panels = [Panel(title=TITLES["loss_range"], also=between)]

@@ -10,8 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters import vgg as networks
-from bnbook.chapters.training import tag
-from bnbook.chapters.vgg import PLACED
+from bnbook.chapters.vgg import PLACED, tag
 from bnbook.curves import over_training, share_of_training
 from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
@@ -107,12 +106,6 @@ CLASSES = 10  # of every set that the page may be run on
 NAMES = LABELS | {"none": "no normalization", "batch": "batch norm"}
 
 
-def _plain(results: Results) -> networks.PlacedArm:
-    """The plain network's training, for the steps of its checkpoints and probes."""
-    own = parameters_of(results)
-    return networks.of_ladder(("none",), own.width, results.header["parameters"])["none"]
-
-
 def drawn_steps(steps: Sequence[int]) -> np.ndarray:
     """Which of these steps at which a loss of the linear network is kept are drawn."""
     x = np.maximum(steps, 0.7)
@@ -172,7 +165,7 @@ def matched(results: Results) -> plt.Figure:
 
 def vgg(results: Results) -> plt.Figure:
     """The landscape of the VGG network over its training."""
-    return landscape(points_of(results, "vgg"), np.maximum(_plain(results).probe_steps, 0.7))
+    return landscape(points_of(results, "vgg"), np.maximum(networks.plain_arm(results).probe_steps, 0.7))
 
 
 def linear(results: Results) -> plt.Figure:
@@ -224,7 +217,7 @@ def _two_rows() -> tuple[plt.Figure, Sequence[plt.Axes], Sequence[plt.Axes]]:
 def histograms(results: Results) -> plt.Figure:
     """The distribution of a unit of three convolutions over the training."""
     rows = [f"convolution {layer}" for layer in PLACED]
-    return fans(points_of(results, "histograms"), _plain(results).checkpoints(), rows, NAMES)
+    return fans(points_of(results, "histograms"), networks.plain_arm(results).checkpoints(), rows, NAMES)
 
 
 def linear_histograms(results: Results) -> plt.Figure:
@@ -247,7 +240,10 @@ def shift(results: Results) -> plt.Figure:
         for place, words in networks.WORDS.items()
     }
     words = dict(
-        x=np.maximum(_plain(results).probe_steps, 0.7), log="xy", xlabel="training step", sharex=True
+        x=np.maximum(networks.plain_arm(results).probe_steps, 0.7),
+        log="xy",
+        xlabel="training step",
+        sharex=True,
     )
     return compare(points_of(results, "shift"), titles, LINES, figsize=(8.4, 6.0), columns=3, **words)
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters.deep_linear import tag
+from bnbook.chapters.vgg import PAIR
 from bnbook.deep_linear import LENGTHS, spread_probes
 from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.plots import printed
@@ -13,18 +14,13 @@ from bnbook.plots.axes import power
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
+AS_LONG = {"error = ‖∇L‖": 1.0}
 SHOWN = (0.02, 0.25, 1.0)  # parts of a training at which errors are drawn
 
 
 def shown(steps: np.ndarray) -> list[int]:
     """Places of the probed steps at which errors are drawn: early, at a quarter, the last."""
     return [int(np.searchsorted(steps, part * steps[-1])) for part in SHOWN]
-
-
-# ---- Figures ----------------------------------------------------------------------------------------------
-
-PAIR = ("none", "batch")
-AS_LONG = {"error = ‖∇L‖": 1.0}
 
 
 def vgg_errors(results: Results) -> plt.Figure:

@@ -1,21 +1,17 @@
-"""What does it compute? Batch norm's formulas on trial: random and nasty units in double precision, slow
-twins of what they say."""
+"""What does it compute? Random and nasty units in double precision, on which batch norm's formulas are on trial, and
+the drawings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations, product
+from collections.abc import Iterable, Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from bnbook.figures import COLORS
-from bnbook.normalizers import make_normalizer
-from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
 
@@ -59,21 +55,6 @@ def draw_units(m: int, count: int, g: Generator) -> tuple[Tensor, Tensor, Tensor
     return spread * (z + offset), gamma, beta, eps
 
 
-def five_units(g: Generator, examples: int = 16384) -> Tensor:
-    """(examples, 5): strokes (0 or 1), intensities (skewed) and noise, mixed in five ways."""
-    strokes = torch.randint(2, (examples, 1), generator=g).to(D)
-    intensities = torch.empty(examples, 2, dtype=D).exponential_(generator=g)
-    inputs = torch.cat([strokes, intensities, torch.randn(examples, 1, generator=g, dtype=D)], 1)
-    weight = [
-        [0.0, 0.55, 0.1, 0.1],
-        [4.0, 0.0, 0.0, 0.9],
-        [0.1, 0.0, -0.9, 0.3],
-        [0.3, 0.2, 0.0, 0.35],
-        [0.0, -0.6, 0.9, 1.6],
-    ]
-    return inputs @ torch.tensor(weight, dtype=D).T + torch.tensor([-5.5, 1.0, -0.5, 5.0, -3.5], dtype=D)
-
-
 def by_seed(trials: Iterable[Iterable[dict[str, Tensor]]]) -> dict[str, np.ndarray]:
     """The size of every unit's error, {name: (S, units of all trials)}, from each seed's trials.
 
@@ -96,133 +77,27 @@ def largest(errors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: sizes.max(axis=1) for name, sizes in errors.items()}
 
 
-def operations(seeds: int, units: int, values: int, batches: int, batch_sizes: Sequence[int]) -> int:
-    """About twenty additions and multiplications on each random number that the chapter draws."""
-    gap = (
-        8 * batches * (32 + sum(2**k for k in range(2, 10)))
-    )  # eight channels, batches of 4 to 512 and of 32
-    return 20 * seeds * (4 * units * sum(batch_sizes) + 10 * values + gap)
-
-
 # ---- What the page's cells draw and what they measure at -----------------------------------------------------
 
 EDGES = {"before": np.linspace(-9, 9, 145), "after": np.linspace(-4, 4, 81)}
 #: Batch sizes for the bias of the variance, and for the gap between training and inference.
 SIZES, GAP_SIZES = [2, 3, 4, 6, 8, 16, 32, 64, 128, 512], [4, 8, 16, 32, 64, 128, 256, 512]
+#: Five units from strokes, two intensities and noise.
+MIXED = torch.tensor(
+    [
+        [0.0, 0.55, 0.1, 0.1],
+        [4.0, 0.0, 0.0, 0.9],
+        [0.1, 0.0, -0.9, 0.3],
+        [0.3, 0.2, 0.0, 0.35],
+        [0.0, -0.6, 0.9, 1.6],
+    ],
+    dtype=D,
+)
+OFFSETS = torch.tensor([-5.5, 1.0, -0.5, 5.0, -3.5], dtype=D)
 #: σ²/ε of the units on which the constant is tried.
 RATIO = torch.logspace(-4, 8, 97, dtype=D)
 #: What the six formulas differentiate by, in their order.
 FORMULAS = ("x_hat", "gamma", "beta", "variance", "mean", "x")
-
-
-def strips(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    """What `distribution` draws of the layer `before` or `after`, (examples, units): histograms
-    (1, units, bins), means and standard deviations (1, units)."""
-    columns = [np.histogram(column, EDGES[name], density=True)[0] for column in values.T]
-    parts = {"height": np.stack(columns), "mean": values.mean(0), "deviation": values.std(0, ddof=1)}
-    return {f"curve.distribution.{name}.{part}": of_units[None] for part, of_units in parts.items()}
-
-
-def skewness(x: Tensor) -> Tensor:
-    """Third moment of each unit in its own standard deviations: (m, C) -> (C,)."""
-    return (((x - x.mean(0)) / x.std(0, correction=0)) ** 3).mean(0)
-
-
-# ---- The six printed gradients against automatic differentiation, and that against finite differences -----
-
-
-def loss_of(y: Tensor, w: Tensor) -> Tensor:
-    """Σ w log cosh y of each unit (and a constant), written so that no y overflows; (m, C) -> (C,)."""
-    return (w * (F.softplus(2 * y) - y)).sum(0)
-
-
-def by_autograd(
-    x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor, w: Tensor
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """∂ℓ/∂y and the six gradients of `loss_of` by automatic differentiation of the transform's definition."""
-    x, gamma, beta = (value.clone().requires_grad_() for value in (x, gamma, beta))
-    mean = x.mean(0)
-    variance = ((x - mean) ** 2).mean(0)
-    x_hat = (x - mean) / (variance + eps).sqrt()
-    y = gamma * x_hat + beta
-    steps = (x_hat, gamma, beta, variance, mean, x)
-    dl_dy, *grads = torch.autograd.grad(loss_of(y, w).sum(), [y, *steps])
-    return dl_dy, dict(zip(FORMULAS, grads))
-
-
-def sizes_of_terms(dl_dy: Tensor, x: Tensor, gamma: Tensor, eps: Tensor) -> dict[str, Tensor]:
-    """For each formula the sum of the absolute values of its terms: what its rounding error is proportional
-    to."""
-    m, centred = len(x), (x - x.mean(0)).abs()
-    deviation = ((centred**2).mean(0) + eps) ** 0.5
-    dl_dx_hat = (dl_dy * gamma).abs()
-    variance = (dl_dx_hat * centred).sum(0) / 2 / deviation**3
-    mean = dl_dx_hat.sum(0) / deviation + variance * 2 * centred.sum(0) / m
-    dl_dx = dl_dx_hat / deviation + variance * 2 * centred / m + mean / m
-    dl_dgamma, dl_dbeta = (dl_dy.abs() * centred).sum(0) / deviation, dl_dy.abs().sum(0)
-    return dict(zip(FORMULAS, (dl_dx_hat, dl_dgamma, dl_dbeta, variance, mean, dl_dx)))
-
-
-def slope_errors(
-    x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor, w: Tensor, dl_dx: Tensor, size: Tensor, g: Generator
-) -> Tensor:
-    """Error of each unit's slope along a random direction against a central difference, relative to the
-    terms, (C,)."""
-    x = x - x.mean(0)  # same slope; a large offset would round the small step away
-    step = torch.randn(x.shape, generator=g, dtype=x.dtype) * (x.var(0, correction=0) + eps) ** 0.5
-    ahead, behind = (loss_of(batch_norm_forward(x + h * step, gamma, beta, eps).y, w) for h in (1e-5, -1e-5))
-    return ((ahead - behind) / 2e-5 - (dl_dx * step).sum(0)) / (size * step.abs()).sum(0)
-
-
-def single_precision_errors(x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor, w: Tensor) -> Tensor:
-    """Error of the formula for ∂ℓ/∂x with all arithmetic in float32, relative to its terms, (m, C)."""
-    x, gamma, beta, eps, w = (value.float() for value in (x, gamma, beta, eps, w))
-    dl_dy, auto = by_autograd(x, gamma, beta, eps, w)
-    return (batch_norm_backward(dl_dy, x, gamma, eps)["x"] - auto["x"]) / sizes_of_terms(
-        dl_dy, x, gamma, eps
-    )["x"]
-
-
-def other_checks(
-    x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor, w: Tensor, dl_dx: Tensor, size: Tensor, g: Generator
-) -> dict[str, Tensor]:
-    """`slope_errors` and `single_precision_errors` of the same units."""
-    slope = slope_errors(x, gamma, beta, eps, w, dl_dx, size, g)
-    return {"slope": slope, "float32": single_precision_errors(x, gamma, beta, eps, w)}
-
-
-# ---- From a batch to the population: all batches counted, and layers whose statistics stand still ---------
-
-
-def counted_biases(population: np.ndarray, sizes: list[int]) -> dict[str, list[float]]:
-    """Relative biases over every batch that N numbers allow, counted, for each size m.
-
-    mean: of E[μ_B], batches dealt without replacement and drawn independently in turn (2 per size); dealt,
-    independent: of m/(m-1) E[σ_B²] against Var x (1 per size).
-    """
-    found: dict[str, list[float]] = {"mean": [], "dealt": [], "independent": []}
-    for m in sizes:
-        everyone = range(len(population))
-        for kind, batches in (
-            ("dealt", combinations(everyone, m)),
-            ("independent", product(everyone, repeat=m)),
-        ):
-            x = population[np.array(list(batches))]
-            found["mean"].append(x.mean(1).mean() / population.mean() - 1)
-            found[kind].append(m / (m - 1) * x.var(1).mean() / population.var() - 1)
-    return found
-
-
-def frozen_layers(count: int, g: Generator) -> tuple[nn.Module, nn.Module, tuple[Tensor, ...]]:
-    """The same random batch norm at inference, for rows and for maps; and its γ, β, mean and variance,
-    (count,)."""
-    gamma, beta = sign(count, g) * power_of_ten(-2, 2, count, g), torch.randn(count, generator=g, dtype=D)
-    mean, variance = torch.randn(count, generator=g, dtype=D), power_of_ten(-4, 4, count, g)
-    layers = [make_normalizer("batch", count, dim=dim).to(D).eval().requires_grad_(False) for dim in (0, 2)]
-    for layer in layers:
-        layer.weight.copy_(gamma), layer.bias.copy_(beta)
-        layer.running_mean.copy_(mean), layer.running_var.copy_(variance)
-    return *layers, (gamma, beta, mean, variance)
 
 
 # ---- Figures, of recorded results alone -------------------------------------------------------------------

@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 
 from bnbook.chapters.shared import arithmetic
-from bnbook.curves import (
-    START_MARGIN,
-    guessing,
-    holds_from,
-    moving_mean,
-    over_training,
-    over_window,
-    share_of_training,
-    started,
-)
+from bnbook.curves import START_MARGIN, guessing, moving_mean, started
 from bnbook.deep_linear import LEVELS
 from bnbook.errors import BnbookError
 from bnbook.probes import summaries
@@ -28,10 +19,15 @@ from bnbook.probes.places import PLACES
 from bnbook.training.arm import Arm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm, probe_schedule
+from bnbook.training.tuned import TunedArm
+from bookpress.results import Results
 
 # ---- The rungs of the ladder: which widths, lengths and arms are trained, from how many seeds -------------
 
 LAYERS = tuple(range(1, 11))  # all that VGG-A normalizes
+EXAMPLES = ("data", "batch_size", "train_examples", "test_examples")
+PAIR, FIGURE = ("none", "batch"), (0.1, 0.5)  # two networks, and the rates of the paper's figure on training
+HE = (("init", "meanfield"), ("sigma_b2", 0.0), ("sigma_w2", 2.0))  # weights of variance 2 / fan-in
 
 
 @dataclass(frozen=True)
@@ -85,28 +81,21 @@ def rung_arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
     """
     length = "long_" if rung.long else ""
     steps = settings[f"{length}steps"]
-    common = {
-        name: settings[name]
-        for name in ("data", "batch_size", "train_examples", "test_examples", "activation_examples")
-    }
-    return {
-        norm: PlacedArm(
-            norm=norm,
-            **common,
-            width=rung.width * settings["shrink"],
-            steps=steps,
-            learning_rate=rung.learning_rate,
-            augment=rung.augment,
-            evaluate_every=settings[f"{length}evaluate_every"],
-            probe_steps=probe_schedule(steps, settings[f"{length}probe_every"], settings["early_probes"]),
-            landscape=tuple(settings["lengths"]),
-            random_directions=tuple(settings["random_lengths"]),
-            covariate_shift=True,
-            placed_layers=LAYERS,
-            removed_gradient=True,
-        )
-        for norm in rung.norms
-    }
+    whole = PlacedArm(
+        **{name: settings[name] for name in (*EXAMPLES, "activation_examples")},
+        width=rung.width * settings["shrink"],
+        steps=steps,
+        learning_rate=rung.learning_rate,
+        augment=rung.augment,
+        evaluate_every=settings[f"{length}evaluate_every"],
+        probe_steps=probe_schedule(steps, settings[f"{length}probe_every"], settings["early_probes"]),
+        landscape=tuple(settings["lengths"]),
+        random_directions=tuple(settings["random_lengths"]),
+        covariate_shift=True,
+        placed_layers=LAYERS,
+        removed_gradient=True,
+    )
+    return {norm: replace(whole, norm=norm) for norm in rung.norms}
 
 
 def rung_seeds(name: str, first: int, fresh: int, most: int) -> range:
@@ -117,10 +106,8 @@ def rung_seeds(name: str, first: int, fresh: int, most: int) -> range:
 
 # ---- The trainings that several chapters show: those of the ladder, and short ones beside them ------------
 
-Arms = dict[str, PlacedArm]
 
-
-def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -> Arms:
+def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
     """The ladder's arms at a width, with all instruments, by their norm; settings as `rung_arms` has them,
     and the learning rate.
 
@@ -130,14 +117,20 @@ def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -
     return rung_arms(rung, {"shrink": 1.0} | dict(settings))
 
 
+def plain_arm(results: Results) -> PlacedArm:
+    """The ladder's plain network of a run, for the steps of its checkpoints and probes."""
+    settings = results.header["parameters"]
+    return of_ladder(("none",), settings["width"], settings)["none"]
+
+
+def tag(value: float, of: str = "lr") -> str:
+    """0.1 -> "lr0_1", as result names have it."""
+    return f"{of}{value:g}".replace(".", "_")
+
+
 def smoothed(arm: PlacedArm) -> PlacedArm:
     """The same with the moments and the landscape alone."""
     return replace(arm, random_directions=(), covariate_shift=False, removed_gradient=False)
-
-
-def moments_only(arm: PlacedArm) -> PlacedArm:
-    """The same with the moments at three places alone."""
-    return replace(smoothed(arm), landscape=())
 
 
 def at_rate(arm: PlacedArm, rate: float, steps: int) -> PlacedArm:
@@ -157,9 +150,15 @@ def at_rate(arm: PlacedArm, rate: float, steps: int) -> PlacedArm:
 
 def unprobed(norm: str, width: float, settings: Mapping[str, Any], **changes: Any) -> Arm:
     """A training without instruments; changes: of its settings."""
-    names = ["data", "batch_size", "steps", "learning_rate"]
-    names += ["evaluate_every", "train_examples", "test_examples"]
-    return Arm(norm=norm, width=width, **{name: settings[name] for name in names} | changes)
+    own = {name: settings[name] for name in (*EXAMPLES, "steps", "evaluate_every", "learning_rate")}
+    return Arm(norm=norm, width=width, **own | changes)
+
+
+def tuned(settings: Mapping[str, Any], **changes: Any) -> TunedArm:
+    """One whose rate is chosen for it; changes: what it is and has."""
+    return TunedArm(
+        **{name: settings[name] for name in (*EXAMPLES, "steps", "evaluate_every", "width")} | changes
+    )
 
 
 def watched(
@@ -235,18 +234,6 @@ def learning(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     }
 
 
-def moved(change: np.ndarray, arm: PlacedArm, way: str) -> Arrays:
-    """Change of mean and variance at each place, mean over the convolutions `PLACED`: (S, T, L, places, 2) ->
-    (S, T) each."""
-    rows = [arm.placed_layers.index(layer) for layer in PLACED]
-    change = change[:, :, rows].mean(2)
-    return {
-        f"{way}_{moment}_{place}": change[:, :, k, m]
-        for k, place in enumerate(PLACES)
-        for m, moment in enumerate(("mean", "variance"))
-    }
-
-
 # ---- Comparisons of two arms of a rung, seed by seed: at equal steps, and where both have come equally far ----
 
 LOSS_LEVELS = 9  # losses at which two arms are compared
@@ -279,58 +266,12 @@ def at_equal_loss(
 # ---- What the probes saw of a training, summed up: over all of it, early, late, from the start of learning ----
 
 
-def landscape(run: Arrays, arm: ProbedArm) -> Arrays:
-    """Curves (S, P) along the gradient and, where the arm looked, along a random direction; start_loss.
-
-    loss_change: the largest |L - L(θ)| within the paper's reach along the gradient, as random_loss_change is
-    along the random direction.
-    """
-    found = summaries.landscape(run, arm.landscape, arm.learning_rate) | {"start_loss": run["start_loss"]}
-    low, high = summaries.PAPER_REACH
-    within = [low <= length <= high for length in arm.landscape]
-    away = np.abs(run["landscape_loss"][..., within] - run["start_loss"][..., None])
-    found["loss_change"] = away.max(-1)
-    if arm.random_directions:
-        found |= summaries.random_direction(run, arm.random_directions, arm.learning_rate)
-    return found
-
-
 def edges(run: Arrays, arm: ProbedArm) -> Arrays:
     """Natural logarithm of the smallest and the largest loss within the paper's reach, low, high (S, P)."""
     low, high = summaries.PAPER_REACH
     losses = run["landscape_loss"][..., [low <= length <= high for length in arm.landscape]]
     with np.errstate(invalid="ignore", divide="ignore"):
         return {"low": np.log(losses.min(-1)), "high": np.log(losses.max(-1))}
-
-
-def middles(curves: Mapping[str, np.ndarray], run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
-    """NAME -> the median of a curve over the training, (S,), of cosines the mean; NAME_early that of the
-    first tenth of the steps, NAME_late of the second half, NAME_started of a tenth of the steps from the
-    start of learning on. Each step weighs the same, however often it was probed."""
-    steps, begun = run["probe_step"][0], start_step(run["loss"], classes)
-    tenth = 0.1 * arm.steps
-    windows = {"early": (0.0, tenth), "late": (0.5 * arm.steps, arm.steps), "started": (begun, begun + tenth)}
-    found = {}
-    for name, values in curves.items():
-        mean = name.startswith("cosine")
-        found[name] = over_training(values, steps, mean=mean)
-        for part, (low, high) in windows.items():
-            found[f"{name}_{part}"] = over_window(values, steps, low, high, mean)
-    return found
-
-
-def curves_compared(
-    one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray], names: tuple[str, ...], plain: Arrays
-) -> Arrays:
-    """share.NAME, from.NAME: the share of the steps at which a measure of the plain network is the larger,
-    and the probed step from which on it is (∞: not at the last), while it lives; plain: its arrays."""
-    alive, steps = np.isfinite(plain["start_loss"]), plain["probe_step"][0]
-    found = {}
-    for name in names:
-        larger = one[name] > other[name]
-        found[f"share.{name}"] = share_of_training(larger, alive, steps)
-        found[f"from.{name}"] = holds_from(larger | ~alive, steps)
-    return found
 
 
 # ---- How far mean and variance of a unit move at the three places of a layer: by an update, between -------
@@ -349,23 +290,14 @@ WORDS = {
 def moment_changes(run: Arrays, arm: PlacedArm) -> Arrays:
     """Curves WAY_MOMENT_PLACE: by the update of a probed step over the same images and from its batch to the
     next one (S, P), between checkpoints (S, E - 1); mean over units and the convolutions 2, 5 and 8."""
-    found: Arrays = {}
-    for way in MOVES:
-        found |= moved(run[f"{way}_change"], arm, way)
-    return found
-
-
-def moment_numbers(run: Arrays, arm: PlacedArm, logs: tuple[str, ...] = ()) -> Arrays:
-    """WAY_MOMENT_PLACE (S,): the median over the training, between checkpoints the mean; logs: the
-    ways whose natural logarithms are taken too, NAME_log."""
-    found = {}
-    for name, values in moment_changes(run, arm).items():
-        by_checkpoint = name.startswith("checkpoint")
-        found[name] = values.mean(1) if by_checkpoint else over_training(values, run["probe_step"][0])
-        if name.startswith(logs):
-            with np.errstate(divide="ignore"):
-                found[f"{name}_log"] = np.log(found[name])
-    return found
+    rows = [arm.placed_layers.index(layer) for layer in PLACED]
+    changes = {way: run[f"{way}_change"][:, :, rows].mean(2) for way in MOVES}  # (S, T, places, 2)
+    return {
+        f"{way}_{moment}_{place}": change[:, :, k, m]
+        for way, change in changes.items()
+        for k, place in enumerate(PLACES)
+        for m, moment in enumerate(MOMENTS)
+    }
 
 
 # ---- Curves of accuracy over a training, and fans of the distributions at its checkpoints -----------------
