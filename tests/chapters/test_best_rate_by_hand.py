@@ -28,7 +28,7 @@ def kind(arm):
     return arm.norm, arm.lengths_kept, bool(arm.options), bool(arm.clip)
 
 
-def trained(arm, accuracy, **arrays):
+def trained(arm, at_looks, **arrays):
     """What every training has, of this accuracy at its looks, where it has any."""
     found = arrays | {
         "seconds": np.float64(1.0),
@@ -36,7 +36,7 @@ def trained(arm, accuracy, **arrays):
         "diverged_step": np.float64(np.nan),
     }
     if arm.evaluate_every:
-        found["test_accuracy"] = accuracy + 0.001 * np.arange(len(arm.checkpoints()))
+        found["test_accuracy"] = at_looks + 0.001 * np.arange(len(arm.checkpoints()))
         found["train_accuracy"] = np.full(len(arm.checkpoints()), 0.5)
     return found
 
