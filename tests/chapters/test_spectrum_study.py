@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.func import functional_call
 
-from bnbook.chapters import spectrum
 from bnbook.chapters.shared import Rows, pooled
-from bnbook.chapters.spectrum import Block, images, residual, train, warm
 from bnbook.data import load
-from bnbook.errors import BnbookError
 
-PLAN = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
+PAGE = page_cells.functions("theory/spectrum", steps=6, rate=0.05)
+Block, images, residual, train, warm = (PAGE[name] for name in "Block images residual train warm".split())
+MODES = {
+    "none": ("none", "batch"),
+    "batch": ("batch", "batch"),
+    "constant": ("batch", "detached"),
+    "running": ("batch", "population"),
+}
 torch.set_num_threads(1)
 
 
@@ -26,16 +31,14 @@ def rows():
 
 @pytest.mark.parametrize(("depth", "norm"), [(4, "none"), (8, "batch"), (20, "batch")])
 def test_depth_counts_the_layers_with_weights(depth, norm):
-    model = residual(depth, 3, norm, 0)
+    model = residual(depth, norm, 0)
     layers = [m for m in model.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
     assert len(layers) == depth and model(torch.randn(5, 3, 8, 8)).shape == (5, 10)
-    with pytest.raises(BnbookError, match="even number"):
-        residual(depth + 1, 3, norm, 0)
 
 
 def test_first_weights_do_not_know_the_norm_and_have_the_spread_of_the_page():
     def weights(norm, seed):
-        model = residual(20, 5, norm, seed)
+        model = page_cells.functions("theory/spectrum", channels=5)["residual"](20, norm, seed)
         return [m.weight for m in model.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
 
     one, other, fresh = weights("none", 1), weights("batch", 1), weights("none", 2)
@@ -45,7 +48,7 @@ def test_first_weights_do_not_know_the_norm_and_have_the_spread_of_the_page():
 
 
 def test_a_block_is_the_formula():
-    block = Block(2, "batch").train()
+    block = Block("batch").train()
     x = torch.randn(6, 2, 4, 4)
 
     def normal(z):
@@ -60,8 +63,8 @@ def test_a_block_is_the_formula():
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_training_is_torchs_gradient_descent_with_momentum(rows, norm):
-    own, twin = residual(4, 2, norm, 3), residual(4, 2, norm, 3)
-    found = train(own, Rows(*rows, 16, 5), 6, 0.05)
+    own, twin = residual(4, norm, 3), residual(4, norm, 3)
+    found = train(own, Rows(*rows, 16, 5))
     optimizer, order = torch.optim.SGD(twin.parameters(), lr=0.05, momentum=0.9), Rows(*rows, 16, 5)
     losses = []
     for _ in range(6):
@@ -77,7 +80,7 @@ def test_training_is_torchs_gradient_descent_with_momentum(rows, norm):
 
 
 def test_warming_fills_the_running_averages_and_nothing_else(rows):
-    model = residual(4, 2, "batch", 3)
+    model = residual(4, "batch", 3)
     before = [p.clone() for p in model.parameters()]
     warm(model, Rows(*rows, 64, 5))
     assert all(torch.equal(p, q) for p, q in zip(before, model.parameters()))
@@ -103,17 +106,18 @@ def dense(model, pair):
 
 @pytest.mark.parametrize("arm", ["none", "batch", "running"])
 def test_a_look_with_as_many_steps_as_parameters_is_the_dense_matrix(rows, arm):
-    norm, statistics = spectrum.ARMS[arm]
-    model = residual(4, 2, norm, 3)
+    norm, statistics = MODES[arm]
+    model = residual(4, norm, 3)
     order = Rows(*rows, 16, 5)
     warm(model, order)
-    train(model, order, 20, 0.05)
+    for _ in range(3):
+        train(model, order)
     pair = images(rows[0][:16]).double(), rows[1][:16]
     model = model.double()
     count = sum(p.numel() for p in model.parameters())
-    plan = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, count, 1, 1)
-    found = spectrum.look(plan, model, pair, "hessian", statistics, 0)
-    halves = spectrum.in_halves(plan, model, pair, found["basis"], 0)
+    page = page_cells.functions("theory/spectrum", krylov=count)
+    found = page["look"](model, pair, "hessian", statistics, 0)
+    halves = page["in_halves"](model, pair, found["basis"], 0)
     hessian, gradient = dense(model.train(statistics == "batch"), pair)
     values, vectors = torch.linalg.eigh(hessian)
     assert found["top"] == pytest.approx(values.flip(0)[:11].numpy(), rel=1e-6, abs=1e-9)
@@ -130,7 +134,7 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
     """Regress log traces of all eight cells on ±1 codes of norm, mode and depth: twice the coefficients."""
     rng = np.random.default_rng(0)
     plain, with_norm = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 2))
-    found = spectrum.contrasts(with_norm - plain[:, None])
+    found = PAGE["contrasts"](with_norm - plain[:, None])
     for seed in range(5):
         cells, design = [], []
         for norm in (-1, 1):
@@ -145,21 +149,21 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
 
 
 def test_logarithms_and_pairs():
-    found = spectrum.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+    found = PAGE["log_ratio"](np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
     assert found[0, 0] == pytest.approx(1) and found[1, 1] == 0
     assert np.isnan(found[0, 1]) and np.isnan(found[1, 0])
     one, other = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), np.array([[4.0, 5.0, 9.0], [9.0, 5.0, 4.0]])
-    assert spectrum.alike(one, other).tolist() == [1, 0]
-    assert spectrum.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
+    assert PAGE["alike"](one, other).tolist() == [1, 0]
+    assert PAGE["alike"](one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
 
 
 def test_a_seed_repeats_and_losses_of_one_network_agree():
-    one, again = (spectrum.measure(PLAN, 1) for _ in range(2))
+    one, again = (PAGE["measure"](MODES, 1) for _ in range(2))
     assert all(np.array_equal(one[name], again[name]) for name in one)
     assert one["halves.none"] == pytest.approx(one["end.hessian.none.trace"], rel=1e-3)
     assert one["start.hessian.batch.loss"] == pytest.approx(one["start.hessian.constant.loss"], rel=1e-5)
     for depth in range(
         2
     ):  # of one network the two modes of the batch are the same loss, the running averages another
-        loss = {arm: one[f"end.hessian.{arm}.loss"][depth] for arm in spectrum.ARMS}
+        loss = {arm: one[f"end.hessian.{arm}.loss"][depth] for arm in MODES}
         assert loss["batch"] == pytest.approx(loss["constant"], rel=1e-5) and loss["batch"] != loss["running"]
