@@ -6,11 +6,10 @@ import copy
 from types import SimpleNamespace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import edge as numbers
-from bnbook.chapters.edge import BATCHES, FRESH, LENGTHS, descend, drawn, full_batch, mini_batch, squared
 from bnbook.probes.hessian import largest_curvature
 from bnbook.probes.landscape import along_gradient
 
@@ -29,8 +28,21 @@ def images(count=40, side=8):
     )
 
 
-def members(norm, rates=RATES, hidden=(5, 4), examples=24):
-    return drawn(norm, rates, SEEDS, images(), examples, hidden)
+LENGTHS = (0.05, 0.5, 1.0, 2.0, 4.0, 16.0)
+PAGE = page_cells.functions(
+    "santurkar/edge", which=SEEDS, dataset=images(), examples=24, hidden=(5, 4), fresh=3, LENGTHS=LENGTHS
+)
+descend, drawn, whole, fresh_batches, fastest_at, length, squared = (
+    PAGE[name] for name in "descend drawn whole fresh_batches fastest_at length squared".split()
+)
+
+
+def members(norm, rates=RATES):
+    return drawn(norm, rates)
+
+
+def nothing(*_):
+    return {}
 
 
 def by_hand(flat, shapes, norm, x, y):
@@ -83,10 +95,11 @@ def test_a_seed_has_its_images_and_first_weights_whatever_its_rate(norm):
 def test_descent_is_that_of_torch(norm, momentum, size):
     one, steps = members(norm, rates=(0.05,)), 7
     twins = [copy.deepcopy(one.model(k)) for k in range(len(SEEDS))]
-    assert list(descend(one, steps, (0, 4, 7), momentum, size, SEEDS if size else ())) == [0, 4, 7]
+    looked = descend(one, lambda _, member, step, size: {"step": step}, steps, (0, 4, 7), momentum, size)
+    assert looked["step"].tolist() == [[0, 4, 7]] * len(SEEDS)
     for k, (twin, seed) in enumerate(zip(twins, SEEDS)):
         sgd = torch.optim.SGD(twin.parameters(), lr=0.05, momentum=momentum)
-        draw = torch.Generator().manual_seed(BATCHES + seed)
+        draw = torch.Generator().manual_seed(2_000_003 + seed)
         for _ in range(steps):
             chosen = torch.randperm(24, generator=draw)[:size] if size else slice(None)
             x, y = one.batch(k, chosen)
@@ -100,7 +113,7 @@ def test_descent_is_that_of_torch(norm, momentum, size):
 @pytest.mark.parametrize("norm", NORMS)
 def test_looks_at_full_batches_are_those_of_the_dense_hessian(norm):
     one = members(norm)
-    found = full_batch(one, 5, (0, 5))
+    found = descend(one, whole, 5, (0, 5))
     assert found["curvature"].shape == (4, 2) and found["change"].shape == (4, 2, len(LENGTHS))
     for member, rate in enumerate((0.05, 0.05, 0.2, 0.2)):  # as they are after the last look
         loss, g, h, change = dense(one, member, norm)
@@ -113,9 +126,9 @@ def test_looks_at_full_batches_are_those_of_the_dense_hessian(norm):
 
 def test_looks_at_small_batches_are_means_over_fresh_ones():
     one = members("batch", rates=(0.1,))
-    found = mini_batch(one, SEEDS, 4, (0, 4), 6, 3)
+    found = descend(one, fresh_batches, 4, (0, 4), size=6)
     for member, seed in enumerate(SEEDS):
-        draw = torch.Generator().manual_seed(FRESH + 1009 * seed + 4)
+        draw = torch.Generator().manual_seed(3_000_017 + 1009 * seed + 4)
         seen = [dense(one, member, "batch", torch.randperm(24, generator=draw)[:6]) for _ in range(3)]
         forms, squares = zip(*[((g @ h @ g).item(), (g @ g).item()) for _, g, h, _ in seen])
         assert found["along"][member, 1] == pytest.approx(sum(forms) / sum(squares), rel=1e-3)
@@ -126,60 +139,54 @@ def test_looks_at_small_batches_are_means_over_fresh_ones():
 
 def test_half_the_rate_goes_its_own_way():
     one = members("batch")
-    for _ in descend(one, 3, (3,)):
-        pass
-    slower, before = one.fastest(0.5), [p.clone() for p in one.stack.parameters]
+    descend(one, nothing, 3, (3,))
+    slower, before = fastest_at(one, 0.5), [p.clone() for p in one.stack.parameters]
     assert slower.rates.tolist() == pytest.approx([0.1, 0.1]) and torch.equal(slower.images, one.images[2:])
     assert all(torch.equal(p[2:], q) for p, q in zip(one.stack.parameters, slower.stack.parameters))
-    for _ in descend(slower, 3, (3,)):
-        pass
+    descend(slower, nothing, 3, (3,))
     assert all(map(torch.equal, before, one.stack.parameters))
     assert not torch.equal(slower.stack.weights[0], one.stack.weights[0][2:])
-    lengths = [
+    own = [
         sum(p.detach().square().sum() for p in one.model(k).parameters() if p.ndim == 2)
         - one.stack.weights[-1][k].square().sum()
         for k in range(4)
     ]
-    assert one.length().square().tolist() == pytest.approx([float(v) for v in lengths], rel=1e-4)
+    assert length(one).square().tolist() == pytest.approx([float(v) for v in own], rel=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_what_diverges_is_no_number_and_leaves_the_others():
-    found = full_batch(members("none", (0.05, 1e6)), 12, (0, 12))
+    found = descend(members("none", (0.05, 1e6)), whole, 12, (0, 12))
     assert np.isfinite(found["curvature"][:2]).all() and np.isfinite(found["change"][:2]).all()
     for values in found.values():
         assert np.isfinite(values[2:, 0]).all() and np.isnan(values[2:, 1]).all()
-    small = mini_batch(members("none", (1e6,)), SEEDS, 12, (0, 12), 6, 2)
+    small = descend(members("none", (1e6,)), fresh_batches, 12, (0, 12), size=6)
     assert "curvature" not in small and all(np.isnan(values[:, 1]).all() for values in small.values())
 
 
-def test_the_last_third_and_the_seam():
+def test_the_last_third_of_a_training():
     values = np.array([[9.0, 9, 9, 9, 1, 5, 2], [0.0, 0, 0, 0, 1, np.nan, 1]])
-    last = numbers.last_third(values, range(0, 61, 10))
+    last = PAGE["last_third"](values, range(0, 61, 10))
     assert last[0] == 2 and np.isnan(last[1])  # a look without a number is one too many
-    first, second = {"a": np.array([[1, 2, 3]])}, {"a": np.array([[3, 4, 5]])}
-    assert numbers.joined(first, second)["a"].tolist() == [[1, 2, 3, 4, 5]]
 
 
 def test_the_effective_smoothness_is_that_of_the_panel():
     """Of the lengths those from half a rate to four; the panel of the probe has the same."""
     one = members("batch", rates=(0.2,))
-    change = full_batch(one, 0, (0,))["change"]
+    change = descend(one, whole, 0, (0,))["change"]
     for member in range(2):
         panel = [0.2 * length for length in (0.5, 1.0, 2.0, 4.0)]
         seen = along_gradient(one.model(member), squared, one.batch(member), panel)
-        found = numbers.effective_smoothness(change, np.full(2, 0.2))[member, 0]
+        found = PAGE["effective_smoothness"](change, 0.2)[member, 0]
         assert found == pytest.approx(float(seen.effective_smoothness), rel=1e-5)
     near, far = [999.0, 1.0, 1.0, 1.0, 1.0, 999.0], [999.0, 1.0, 1.0, 1.0, 40.0, 999.0]
-    assert numbers.effective_smoothness(np.array([[near, far]]), np.array([0.1]))[0] == pytest.approx(
-        [20, 100]
-    )
+    assert PAGE["effective_smoothness"](np.array([near, far]), 0.1) == pytest.approx([20, 100])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_that_spends_the_gradient_pins_the_smoothness(seed):
     rate = 0.1
-    unit, hinge, (x, y) = numbers.spent_case(seed, rate)
+    unit, hinge, (x, y) = PAGE["spent_case"](seed)
     steepness = x.square().sum().item()
     assert 2 / rate < steepness < 100.001 * 2 / rate
     assert float(largest_curvature(unit, hinge, (x, y))) == pytest.approx(steepness)
