@@ -6,31 +6,28 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 from torch import nn
 
-from bnbook.chapters import residual
-from bnbook.chapters.residual import (
-    FAR,
-    SEEN,
-    Arm,
-    Images,
-    Statistics,
-    answers,
-    cut,
-    draw,
-    far_change,
-    first_order,
-    gradients,
-    images,
-    judged,
-    lengths,
-    train,
-    with_negatives,
-)
 from bnbook.chapters.shared import Rows
 
+PAGE = page_cells.functions(
+    "batch-norm/residual",
+    pool=8,
+    width=4,
+    depths=[2, 3],
+    depth_rates=[0.01, 0.1],
+    depth_examples=16,
+    depth_batch=8,
+)
+Arm, recipes, answers, first_order, draw, cut, gradients, lengths = (
+    PAGE[name] for name in "Arm recipes answers first_order draw cut gradients lengths".split()
+)
+train, judged, far_change, images, with_negatives, grid, best_rate, best_place = (
+    PAGE[name] for name in "train judged far_change images with_negatives grid best_rate best_place".split()
+)
 DOUBLE, INPUTS, WIDTH, BLOCKS, CLASSES = torch.float64, 7, 5, 3, 4
 X = torch.randn(40, INPUTS, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
 Y = torch.arange(40) % CLASSES
@@ -92,7 +89,7 @@ class Twin(nn.Module):
             return layer
 
         part = network
-        self.stem, self.readout = linear(part["stem"][member]), linear(part["readout"][member])
+        self.stem, self.readout = linear(part["stem"][0, member]), linear(part["readout"][0, member])
         self.blocks = nn.ModuleList()
         for k in range(len(part["inner"])):
             betas = [part[f"{where}_beta"][k, member] for where in ("inner", "outer")]
@@ -108,7 +105,7 @@ class Twin(nn.Module):
             for k in range(len(part["inner"]))
         )
         self.final = (
-            norm(part["final_gamma"][member], part["final_beta"][member]) if normed else nn.Identity()
+            norm(part["final_gamma"][0, member], part["final_beta"][0, member]) if normed else nn.Identity()
         )
 
     def forward(self, u):
@@ -121,7 +118,7 @@ class Twin(nn.Module):
 
 def uneven(arms):
     """Members whose biases, γ and β are not at their start."""
-    network = draw(arms, INPUTS, WIDTH, BLOCKS, 1, CLASSES, DOUBLE)
+    network = draw(arms, INPUTS, WIDTH, BLOCKS, 1, DOUBLE, CLASSES)
     for name, part in network.items():
         if "beta" in name or "gamma" in name:
             part += 0.3 * torch.sin(torch.arange(part.numel(), dtype=DOUBLE)).view_as(part)
@@ -130,9 +127,9 @@ def uneven(arms):
 
 @KINDS
 def test_a_member_answers_and_is_judged_as_torchs_layers(arms):
-    network, keep = uneven(arms), Statistics()
-    found = answers(network, arms, X, keep)
-    judgement = judged(network, arms, Images(X, Y, X[:15], Y[:15]))
+    network, keep = uneven(arms), []
+    found = answers(network, arms, X, used=keep)
+    judgement = judged(network, arms, X, Y, X[:15], Y[:15])
     for member, arm in enumerate(arms):
         twin = Twin(network, arm, member)
         torch.testing.assert_close(found[member].T, twin(X), rtol=1e-11, atol=1e-11)
@@ -164,7 +161,7 @@ def test_a_member_is_trained_as_by_torchs_own_optimizer_at_its_own_rate(arms):
 def test_how_wrong_a_gradient_is_far_along_itself_by_a_loop(arms):
     network, rates = uneven(arms), [0.003 * (1 + k) for k in range(len(arms))]
     found = far_change(network, arms, rates, X, Y)
-    _, parts = gradients(network, arms, X, Y)
+    parts = gradients(network, arms, X, Y)
     for member, (arm, rate) in enumerate(zip(arms, rates)):
         twin = Twin(network, arm, member)
         leaves = [p for p in twin.parameters() if p.requires_grad]
@@ -178,31 +175,31 @@ def test_how_wrong_a_gradient_is_far_along_itself_by_a_loop(arms):
                 leaf -= 16 * rate * step
         change = math.sqrt(sum(float((b - a).square().sum()) for a, b in zip(here, gradient())))
         length = math.sqrt(sum(float(a.square().sum()) for a in here))
-        assert found[member] == pytest.approx(change / length, rel=1e-9) and FAR == 16
+        assert found[member] == pytest.approx(change / length, rel=1e-9)
         assert float(lengths(parts)[member]) == pytest.approx(length, rel=1e-9)
 
 
 def test_last_gammas_of_zero_leave_stem_norm_and_readout_and_are_woken_by_training():
     arms = [Arm("batch", gamma=0.0), Arm("batch")]
-    network = draw(arms, INPUTS, WIDTH, 30, 2, CLASSES, DOUBLE)
-    x = (network["stem"][0] @ X.T).numpy()
-    wanted = network["readout"][0].numpy() @ (
+    network = draw(arms, INPUTS, WIDTH, 30, 2, DOUBLE, CLASSES)
+    x = (network["stem"][0, 0] @ X.T).numpy()
+    wanted = network["readout"][0, 0].numpy() @ (
         (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     )
     found = answers(network, arms, X).numpy()
     assert np.abs(found[0] - wanted).max() < 1e-12 and np.abs(found[1] - wanted).max() > 0.1
-    _, parts = gradients(network, arms, X, Y)
+    parts = gradients(network, arms, X, Y)
     assert parts["outer_gamma"][:, 0].abs().min() > 0 and parts["inner"][:, 0].abs().max() == 0
 
 
 @pytest.mark.parametrize("arm", [Arm(), Arm(alpha=0.25), Arm(divisor=2**0.5), Arm("batch")])
 def test_squares_by_block_are_those_of_a_loop_and_near_their_laws(arm):
     width, blocks = 400, 6
-    network, watch = draw([arm], INPUTS, width, blocks, 4, CLASSES, DOUBLE), []
+    network, watch = draw([arm], INPUTS, width, blocks, 4, DOUBLE, CLASSES), []
     u = X * math.sqrt(INPUTS) / X.norm(dim=1, keepdim=True)
     answers(network, [arm], u, watch=watch)
     squares = torch.stack(watch)[..., 0].numpy()
-    x = network["stem"][0] @ u.T
+    x = network["stem"][0, 0] @ u.T
     assert squares[0] == pytest.approx([float(x.square().mean())] * 2)
     for k in range(blocks):
         z, f = network["inner"][k, 0] @ x, None
@@ -218,75 +215,65 @@ def test_squares_by_block_are_those_of_a_loop_and_near_their_laws(arm):
 
 
 def test_the_other_order_of_a_branch_by_a_loop():
-    network, watch = draw([Arm("batch")], INPUTS, 300, 4, 4, CLASSES, DOUBLE), []
-    first_order(network, X, watch)
+    network = draw([Arm("batch")], INPUTS, 300, 4, 4, DOUBLE, CLASSES)
+    squares = first_order(network, X)
 
     def norm(z):
         return (z - z.mean(1, keepdim=True)) / (z.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
 
-    x = network["stem"][0] @ X.T
+    x = network["stem"][0, 0] @ X.T
     for k in range(4):
         z = math.sqrt(2) * network["inner"][k, 0] @ norm(x).clamp(min=0)
         f = network["outer"][k, 0] @ norm(z).clamp(min=0)
         x = x + f
         wanted = [float(x.square().mean()), float(f.square().mean())]
-        assert torch.stack(watch)[k + 1, :, 0].tolist() == pytest.approx(wanted)
+        assert squares[k + 1, :, 0].tolist() == pytest.approx(wanted)
         assert wanted[1] == pytest.approx(1, abs=0.15)
 
 
 def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():
-    rates = residual.grid(2**-4, 29)
+    rates = grid(2**-4, 29)
     assert rates[[0, 4, 28]].tolist() == [2**-4, 2**-3, 2**3]
     for true in (0.3, 0.7, 1.9):
         loss = np.exp(0.2 * (np.log(rates) - math.log(true)) ** 2 - 1)
-        assert residual.best_rate(2**-4, loss) == pytest.approx(true)
+        assert best_rate(2**-4, loss) == pytest.approx(true)
     bowl = np.abs(np.arange(29.0) - 10) + 1
-    assert residual.best_rate(2**-4, bowl) == pytest.approx(rates[10])
+    assert best_rate(2**-4, bowl) == pytest.approx(rates[10])
     bowl[14] = np.nan
-    assert residual.best_rate(2**-4, bowl) == rates[10] and residual.best_place(bowl) == 10
+    assert best_rate(2**-4, bowl) == rates[10] and best_place(bowl) == 10
     bowl[6], bowl[14] = 5.0, 3.0
-    assert rates[10] < residual.best_rate(2**-4, bowl) < rates[12]
-    assert residual.best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
-    assert (
-        residual.best_rate(2**-4, np.full(29, np.nan)) == residual.best_rate(2**-4, np.ones(29)) == rates[0]
-    )
-
-
-PLAN = residual.Plan(
-    *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 16, 8, 2, 2, 2),
-    *((8, 16), (0.01, 0.02), 3, 1, 2, 0.01, 8, 6, 2),
-)
+    assert rates[10] < best_rate(2**-4, bowl) < rates[12]
+    assert best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
+    assert best_rate(2**-4, np.full(29, np.nan)) == best_rate(2**-4, np.ones(29)) == rates[0]
 
 
 def test_a_recipe_at_a_rate_is_that_training_by_itself():
-    """Of the stacks of `train_by_depth` one member, trained and looked at alone."""
-    found = residual.train_by_depth(PLAN, 1)
-    data = with_negatives(images("textures-standin", 8, 16, 1))
+    """Of the stacks of `at_depth` one member, trained and looked at alone."""
+    found = PAGE["by_depth"](1)
+    u, labels, tests, test_labels = images(16, 1)
+    data = *with_negatives(u, labels), *with_negatives(tests[:2000], test_labels[:2000])
     for norm, name in (
         ("none", "skipinit"),
         ("batch", "zero"),
         ("constant", "constant"),
         ("centre", "quiet_centre"),
     ):
-        arm, rows = [residual.arms_by_norm(3)[norm][name]], Rows(data.inputs, data.labels, 8, 1)
-        alone = train(draw(arm, data.inputs.shape[1], 4, 3, 1), arm, [0.1], rows, 2)
+        arm, rows = [recipes(3)[norm][name]], Rows(*data[:2], 8, 1)
+        alone = train(draw(arm, data[0].shape[1], 4, 3, 1), arm, [0.1], rows, 2)
         far = [far_change(alone, arm, [0.1], *next(rows))[0] for _ in range(2)]
         loud = alone["alpha"] if norm != "batch" else alone["outer_gamma"]
         wanted = {
-            "loss": judged(alone, arm, data)["loss"][0],
-            "accuracy": judged(alone, arm, data)["accuracy"][0],
+            "loss": judged(alone, arm, *data)["loss"][0],
+            "accuracy": judged(alone, arm, *data)["accuracy"][0],
         }
         wanted["far"] = math.sqrt(far[0] * far[1])
-        wanted["cut_loss"] = judged(cut(alone), arm, data)["loss"][0]
+        wanted["cut_loss"] = judged(cut(alone), arm, *data)["loss"][0]
         for what, value in wanted.items():
             assert found[f"{name}.d3.{what}"][1] == pytest.approx(value, rel=1e-3), (name, what)
         assert found[f"{name}.d3.awake"][1, 1] == pytest.approx(float(loud.square().mean().sqrt()), rel=1e-4)
-    shares = [float((data.labels[:SEEN] == k).double().mean()) for k in range(10)]
+    shares = [float((data[1] == k).double().mean()) for k in range(10)]
     assert found["entropy"] == pytest.approx(-sum(p * math.log(p) for p in shares if p))
-    quiet = [
-        residual.arms_by_norm(3)[norm][name].alpha
-        for norm, name in (("none", "scaled"), ("centre", "quiet_centre"))
-    ]
+    quiet = [recipes(3)[norm][name].alpha for norm, name in (("none", "scaled"), ("centre", "quiet_centre"))]
     assert quiet == pytest.approx([3**-0.5] * 2)
 
 
@@ -304,22 +291,21 @@ def test_without_its_branches_a_network_is_one_whose_branches_add_nothing_and_is
 
 @KINDS
 def test_no_network_without_blocks_beats_a_constant_answer_on_images_and_their_negatives(arms):
-    data = with_negatives(Images(X, Y, X[:3], Y[:3]))
-    torch.testing.assert_close(data.inputs[0::2], X)
-    torch.testing.assert_close(data.inputs[1::2], -X)
-    assert data.labels.tolist() == [int(y) for y in Y for _ in range(2)] and len(data.test_labels) == 6
+    u, labels = with_negatives(X, Y)
+    torch.testing.assert_close(u[0::2], X)
+    torch.testing.assert_close(u[1::2], -X)
+    assert labels.tolist() == [int(y) for y in Y for _ in range(2)]
+    data, rows, rates = (u, labels, u[:6], labels[:6]), Rows(u, labels, 80, 5), [0.3] * len(arms)
     shallow, whole = cut(uneven(arms)), uneven(arms)
-    rows, rates = Rows(data.inputs, data.labels, 80, 5), [0.3] * len(arms)
-    assert (
-        judged(train(shallow, arms, rates, rows, 100), arms, data)["loss"] > math.log(CLASSES) - 1e-12
-    ).all()
+    ended = judged(train(shallow, arms, rates, rows, 100), arms, *data)["loss"]
+    assert (ended > math.log(CLASSES) - 1e-12).all()
     if arms is NORMED:  # blocks do
         assert (
-            judged(train(whole, arms, rates, rows, 100), arms, data)["loss"] < math.log(CLASSES) - 0.3
+            judged(train(whole, arms, rates, rows, 100), arms, *data)["loss"] < math.log(CLASSES) - 0.3
         ).all()
 
 
 def test_each_seed_is_judged_at_the_rate_that_is_best_for_the_others():
     loss = np.array([[1.0, 2.0, 0.0], [3.0, 2.0, np.nan], [2.5, 2.0, 0.0]])
-    assert residual.others_best(loss).tolist() == [1, 2, 0]
-    assert residual.others_best(np.full((3, 2), np.nan)).tolist() == [0, 0, 0]
+    assert PAGE["others_best"](loss).tolist() == [1, 2, 0]
+    assert PAGE["others_best"](np.full((3, 2), np.nan)).tolist() == [0, 0, 0]
