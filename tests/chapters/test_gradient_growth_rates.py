@@ -14,32 +14,16 @@ import torch
 import torch.nn.functional as F
 from scipy import integrate
 
-from bnbook.chapters import gradient_explosion
-from bnbook.chapters.gradient_explosion import (
-    ACTIVATIONS,
-    KINK,
-    STEEPNESS,
-    Growth,
-    Trained,
-    activation,
-    at_chosen,
-    chain,
-    draw_networks,
-    first_over_last,
-    growth,
-    largest_usable,
-    last_fifth,
-    linear_growth,
-    relu_growth,
-    residual,
-    residual_profile,
-    train,
-    turn_spread,
-    zigzag,
-)
-from bnbook.errors import BnbookError
+from bnbook.chapters.gradient_explosion import relu_growth, residual_profile
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.landscape import along_gradient
+
+PAGE = page_cells.functions("batch-norm/gradient-explosion")
+growth, linear_growth, zigzag, chain, residual, draw_networks, train = (
+    PAGE[name] for name in "growth linear_growth zigzag chain residual draw_networks train".split()
+)
+gaussian_batch, gradients, roughness = (PAGE[name] for name in "gaussian_batch gradients roughness".split())
+KINK, STEEPNESS = 2.7, 20.0
 
 
 def test_all_three_numbers_of_the_linear_network():
@@ -49,26 +33,19 @@ def test_all_three_numbers_of_the_linear_network():
         assert one.spread == pytest.approx(m / (m - 1))
         assert one.constant == pytest.approx((m - 1) / (m - 3))
         assert one.through == pytest.approx((m - 2) / (m - 3)) == pytest.approx(float(linear_growth(m)))
-        assert one.of_norm == pytest.approx(math.sqrt((m - 2) / (m - 3)))
         assert growth(lambda x: x**2, m).through == pytest.approx(2 * (m - 1) / (m - 3))  # of degree 2
 
 
-def test_what_growth_refuses():
-    for wrong in (3, 2.0, 8.0, "8"):
-        with pytest.raises(BnbookError, match="at least 4"):
-            growth("tanh", wrong)
+def test_the_smallest_batch_and_a_small_slope():
+    with pytest.raises(ValueError, match="at least 4"):
+        growth("tanh", 3)
     assert growth("tanh", 4).through > 0
-    for flat in (torch.zeros_like, torch.ones_like):
-        with pytest.raises(BnbookError, match="constant"):
-            growth(flat)
-    with pytest.raises(BnbookError, match="unknown activation"):
-        growth("swash", 8)
-    assert growth(lambda x: 1e-3 * x, 8).through == pytest.approx(6 / 5)  # small, and no constant
+    assert growth(lambda x: 1e-3 * x, 8).through == pytest.approx(6 / 5)
 
 
 def test_a_residual_profile_by_hand():
     """V = 3, λ = 2, start ½: factors 1 + 6/3.5 above the second layer and 1 + 6/0.5 above the first."""
-    profile = residual_profile(Growth(2.0, 9.0, 3.0), 3, start=0.5)
+    profile = residual_profile(2.0, 3.0, 3, start=0.5)
     assert profile == pytest.approx([13 * (1 + 6 / 3.5), 1 + 6 / 3.5, 1])
 
 
@@ -77,18 +54,18 @@ def test_the_zigzag_by_hand():
     expected = [0.0, 2.0, 2.69, 2.5, 2.2, 2.5, 2.7, 2.5]  # 20 down to 2.2, 20 up to 2.7, and again
     at = torch.tensor(x, dtype=torch.float64)
     assert zigzag(at).tolist() == pytest.approx(expected) and torch.equal(zigzag(-at), -zigzag(at))
-    assert activation("zigzag") is zigzag is ACTIVATIONS["zigzag"] and activation(torch.sin) is torch.sin
+    assert PAGE["activation"]("zigzag") is zigzag and PAGE["activation"](torch.sin) is torch.sin
 
 
 def test_growth_fits_leave_out_both_ends():
     squares = 2.0 * 1.5 ** -np.arange(9.0)
     squares[[0, 1, -2, -1]] = 1e6, 1e-6, 1e6, 1e-6
-    assert gradient_explosion.fitted_growth(squares) == pytest.approx(1.5)
+    assert PAGE["fitted_growth"](squares) == pytest.approx(1.5)
     squares = 2.0 * 3.0 ** -np.arange(4.0)
     squares[[0, -1]] = 7.0
-    assert gradient_explosion.fitted_growth(squares, skip=1) == pytest.approx(3.0)
+    assert PAGE["fitted_growth"](squares, skip=1) == pytest.approx(3.0)
     # Three depths, not on a line: the slope of least squares (1 · ln 4 + 1 · 0) / 2 per layer
-    found = gradient_explosion.depth_growth(np.array([[1.0, 9.0, 4.0]]), [1, 2, 3])
+    found = PAGE["depth_growth"](np.array([[1.0, 9.0, 4.0]]), [1, 2, 3])
     assert found == pytest.approx([2.0])
 
 
@@ -96,7 +73,7 @@ def test_an_exponential_is_steady_and_a_power_is_not():
     depths = [4, 8, 16, 32]
     first = np.array([1.5 ** np.array(depths), np.array(depths) ** 3.0, [1.0, np.e, 1.0, 1.0 / np.e]])
     # Third row: +1 over 4 layers, then -1 over 16
-    assert gradient_explosion.steadiness(first, depths) == pytest.approx([1.0, 0.25, -0.25])
+    assert PAGE["steadiness"](first, depths) == pytest.approx([1.0, 0.25, -0.25])
 
 
 def net(make=chain, **options):
@@ -105,11 +82,11 @@ def net(make=chain, **options):
 
 
 def test_gradients_of_the_batch():
-    inputs, labels = gradient_explosion.gaussian_batch(8, 5, 3)
+    inputs, labels = gaussian_batch(8, 5, 3)
     model = net()
     expected = torch.autograd.grad(F.cross_entropy(model(inputs), labels), model.linear1.weight)[0].norm()
-    assert gradient_explosion.gradients(net(), 8, 3).weight[0] == pytest.approx(expected.item(), rel=1e-5)
-    held = gradient_explosion.gradients(net(), 8, 3, "detached").weight[0]
+    assert gradients(net(), 8, 3).weight[0] == pytest.approx(expected.item(), rel=1e-5)
+    held = gradients(net(), 8, 3, "detached").weight[0]
     assert held != pytest.approx(expected.item(), rel=1e-3)
 
 
@@ -117,14 +94,14 @@ def test_roughness_is_the_worst_of_equal_distances():
     """Distances 1e-4, 1e-3 and 1e-2 of ‖θ‖ whatever the gradient's size; θ is all that is trained."""
     model = net()
     model.linear2.bias.requires_grad_(False)
-    batch = gradient_explosion.gaussian_batch(12, 5, 4)
+    batch = gaussian_batch(12, 5, 4)
     theta = torch.cat([p.detach().flatten() for p in model.parameters() if p.requires_grad])
     theta = theta.double().norm()
     slope = along_gradient(model, F.cross_entropy, batch, [1.0]).start_norm
     seen = along_gradient(model, F.cross_entropy, batch, [s * theta / slope for s in (1e-4, 1e-3, 1e-2)])
-    assert gradient_explosion.roughness(model, 12, 4) == pytest.approx(seen.smoothness.max().item(), rel=1e-4)
+    assert roughness(model, 12, 4) == pytest.approx(seen.smoothness.max().item(), rel=1e-4)
     single = along_gradient(model, F.cross_entropy, batch, [0.3 * theta / slope]).smoothness.item()
-    assert gradient_explosion.roughness(model, 12, 4, (0.3,)) == pytest.approx(single, rel=1e-4)
+    assert roughness(model, 12, 4, (0.3,)) == pytest.approx(single, rel=1e-4)
 
 
 def drawn(make, *arguments, seed=3, **options):
@@ -158,7 +135,7 @@ def test_a_stack_trains_as_single_networks_do(make):
         for model, old in zip(models, before)
         for a, b in zip(old.values(), model.state_dict().values())
     )
-    assert done.loss.shape == (2, 2, steps) and done.gradient.shape == (2, 2, 2, 4)
+    assert done["loss"].shape == (2, 2, steps) and done["gradient"].shape == (2, 2, 2, 4)
     for s, model in enumerate(models):
         for a, rate in enumerate(rates):
             alone = copy.deepcopy(model).train()
@@ -169,16 +146,16 @@ def test_a_stack_trains_as_single_networks_do(make):
                 loss = F.cross_entropy(outputs, labels[chosen])
                 optimizer.zero_grad()
                 loss.backward()
-                assert done.loss[s, a, t] == pytest.approx(loss.item(), rel=1e-9)
-                assert done.accuracy[s, a, t] == pytest.approx(
+                assert done["loss"][s, a, t] == pytest.approx(loss.item(), rel=1e-9)
+                assert done["accuracy"][s, a, t] == pytest.approx(
                     (outputs.argmax(1) == labels[chosen]).double().mean().item()
                 )
                 if t in (0, 2):
                     linears = [m.weight for m in alone.modules() if isinstance(m, torch.nn.Linear)]
-                    assert done.gradient[s, a, t // 2] == pytest.approx(
+                    assert done["gradient"][s, a, t // 2] == pytest.approx(
                         [w.grad.norm().item() for w in linears], rel=1e-8
                     )
-                    assert done.size[s, a, t // 2] == pytest.approx(
+                    assert done["size"][s, a, t // 2] == pytest.approx(
                         [w.norm().item() for w in linears], rel=1e-10
                     )
                 optimizer.step()
@@ -190,8 +167,8 @@ def test_a_member_that_explodes_harms_nobody():
     batches = torch.randint(40, (2, 12, 8))
     both = train(models, [0.05, 1e30], images, labels, batches)
     alone = train(models, [0.05], images, labels, batches)
-    assert np.isnan(both.loss[:, 1, -1]).all() and np.isnan(both.accuracy[:, 1, -1]).all()
-    assert both.loss[:, 0] == pytest.approx(alone.loss[:, 0], rel=1e-5)
+    assert np.isnan(both["loss"][:, 1, -1]).all() and np.isnan(both["accuracy"][:, 1, -1]).all()
+    assert both["loss"][:, 0] == pytest.approx(alone["loss"][:, 0], rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -204,8 +181,6 @@ def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
     where = {"batch": None, "none": []}.get(kind, [normalized])
     own = drawn(chain, widths, "tanh", where, sigma_w2=1.5, seed=2)
     assert str(own) == str(found[2])
-    with pytest.raises(BnbookError, match="unknown kind of network 'every'"):
-        next(draw_networks("every", (6, 5, 3), 1))
     (later,) = draw_networks(kind, widths, 1, "tanh", 2, sigma_w2=1.5)
     assert all(torch.equal(a, b) for a, b in zip(later.parameters(), found[2].parameters()))
     assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found[2].parameters()))
@@ -213,19 +188,21 @@ def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
 
 def test_what_trainings_came_to():
     accuracy = np.array([[[0, 0, 0, 0, 0, 0, 0, 0, 1, 0.5], [1, 1, 1, 1, 1, 1, 1, 1, 0.3, np.nan]]])
-    assert last_fifth(accuracy) == pytest.approx(np.array([[0.75, 0.2]]))  # what is no number guesses: 0.1
-    assert last_fifth(accuracy[:, :, :3]).tolist() == [[0, 1]]
+    assert PAGE["last_fifth"](accuracy) == pytest.approx(
+        np.array([[0.75, 0.2]])
+    )  # what is no number guesses: 0.1
+    assert PAGE["last_fifth"](accuracy[:, :, :3]).tolist() == [[0, 1]]
     turned = np.array([[[0.6, 0.3, 0.15]]])
-    assert turn_spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
+    assert PAGE["turn_spread"](turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
 
 
 def test_one_network_at_its_largest_usable_rate():
     shares = np.array([[0.9, 0.8, 0.5], [0.2, 0.1, 0.6], [0.1, 0.1, 0.1]])  # (S, rates)
-    chosen = largest_usable(shares, [0.1, 1.0, 4.0])
+    chosen = PAGE["largest_usable"](shares, [0.1, 1.0, 4.0])
     assert chosen.tolist() == [1.0, 4.0, 0.0]  # exactly half is not more than half
     gradient = np.arange(1.0, 1 + 3 * 3 * 2 * 4).reshape(3, 3, 2, 4)  # (S, A, K, L), readout last
-    done = Trained(shares, shares, gradient, gradient)
-    ratio = at_chosen(first_over_last(done), [0.1, 1.0, 4.0], chosen)
+    at_chosen = PAGE["at_chosen"]
+    ratio = at_chosen(gradient[..., 0] / gradient[..., -2], [0.1, 1.0, 4.0], chosen)
     assert ratio[0].tolist() == [9 / 11, 13 / 15] and ratio[1].tolist() == [41 / 43, 45 / 47]
     assert np.isnan(ratio[2]).all()  # no rate
     assert at_chosen(shares, [0.1, 1.0, 4.0], chosen)[:2].tolist() == [0.8, 0.6]
@@ -360,11 +337,5 @@ def test_biases_and_places_of_a_chain():
         False,
         True,
     ]
-    for wrong in ([0], [4]):
-        with pytest.raises(BnbookError, match="expected numbers from 1 to 3"):
-            chain((5, 4, 4, 4, 3), normalized=wrong)
-    for wrong in ((6, 5, 4, 3), (6, 3)):
-        with pytest.raises(BnbookError, match="equally wide"):
-            residual(wrong)
     names = [name for name, _ in residual((6, 5, 5, 5, 3)).named_children()]
     assert names == ["linear1", "block2", "block3", "norm", "act", "readout"]
