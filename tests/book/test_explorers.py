@@ -11,13 +11,13 @@ from types import SimpleNamespace
 
 import browsing
 import numpy as np
+import page_cells
 import pytest
 import scipy.stats
 import torch
 from conftest import ROOT
 
 from bnbook import explorers as own
-from bnbook.chapters.gradient_explosion import growth
 from bnbook.explorers import landscape
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
@@ -149,6 +149,7 @@ def test_without_a_run_the_still_picture_stands(opened, tmp_path):
 def test_growth_is_the_packages(page):
     cases = [(name, m) for name in ("tanh", "relu", "linear", "zigzag") for m in (4, 5, 64, 1024)]
     found = page.evaluate("all => all.map(([n, m]) => bnbook.formulas.byQuadrature(n, m))", cases)
+    growth = page_cells.functions("batch-norm/gradient-explosion")["growth"]
     for (name, m), one in zip(cases, found):
         nodes = {"panels": 100, "kinks": (-2.7, 2.7)} if name == "zigzag" else {}
         expected = growth(name, m, **nodes)

@@ -8,17 +8,7 @@ import pytest
 import torch
 from page_cells import functions
 
-from bnbook.chapters import (
-    gradient_explosion,
-    halfspaces,
-    least_squares,
-    lipschitz,
-    minima,
-    neural_networks,
-    smoothness,
-    vgg,
-)
-from bnbook.chapters.gradient_explosion import chain
+from bnbook.chapters import halfspaces, least_squares, lipschitz, minima, neural_networks, smoothness, vgg
 from bnbook.chapters.theorems import draw_all
 from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, progress
 from bnbook.curves import over_window
@@ -113,9 +103,12 @@ def test_the_rungs():
         assert not rung.of or vgg.RUNGS[rung.of].width == rung.width and name != rung.of
 
 
+EXPLOSION = page_cells.functions("batch-norm/gradient-explosion")
+
+
 def net():
     torch.manual_seed(0)
-    return chain((5, 6, 6, 10), "tanh")
+    return EXPLOSION["chain"]((5, 6, 6, 10), "tanh")
 
 
 BOUNDS, ONE_UNIT = (
@@ -130,11 +123,11 @@ DRAWS = {
     "rayleigh": lambda seed: least_squares.rayleigh_margins(seed, 1, 2)["corrected"].ratio,
     "half-spaces": lambda seed: halfspaces.run_margins(seed, 1, 1, BOUNDS)["direction.corrected"],
     "one unit": lambda seed: neural_networks.unit_margins(seed, 2, 1, ONE_UNIT)["on_line"],
-    "batch": lambda seed: gradient_explosion.gaussian_batch(4, 3, seed)[0],
-    "labels": lambda seed: gradient_explosion.gaussian_batch(40, 3, seed)[1],
-    "gradients": lambda seed: gradient_explosion.gradients(net(), 8, seed).weight,
-    "roughness": lambda seed: gradient_explosion.roughness(net(), 8, seed),
-    "nonlinearities": lambda seed: next(gradient_explosion.random_nonlinearities(1, seed))[0](torch.ones(1)),
+    "batch": lambda seed: EXPLOSION["gaussian_batch"](4, 3, seed)[0],
+    "labels": lambda seed: EXPLOSION["gaussian_batch"](40, 3, seed)[1],
+    "gradients": lambda seed: EXPLOSION["gradients"](net(), 8, seed).weight,
+    "roughness": lambda seed: EXPLOSION["roughness"](net(), 8, seed),
+    "nonlinearities": lambda seed: next(EXPLOSION["random_nonlinearities"](1, seed))[0](torch.ones(1)),
     "examples": lambda seed: draw_examples(seed, 3, 8)[0],
     "maps": lambda seed: draw_examples(seed, 3, 8)[1],
     "first weights": lambda seed: draw_problem([seed], 2, 3, 8).weights,

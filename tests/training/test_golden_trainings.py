@@ -18,8 +18,6 @@ import torch
 
 from bnbook.chapters import halfspaces, ingredients
 from bnbook.chapters import length_direction as gradient_descent
-from bnbook.chapters.gradient_explosion import chain, residual
-from bnbook.chapters.gradient_explosion import train as train_growth
 from bnbook.chapters.length_direction import LOSSES
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
@@ -102,6 +100,9 @@ def linear(norm, **changes):
     return lambda: train_linear([(arm, 3), (replace(arm, learning_rate=5e-4), 1)])
 
 
+GROWTH = page_cells.functions("batch-norm/gradient-explosion")
+
+
 def growth(make):
     def run():
         networks = []
@@ -110,7 +111,7 @@ def growth(make):
             networks.append(make((12, 8, 8, 8, 10)).double())
         images = torch.randn(40, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         batches = torch.randint(40, (2, 4, 12), generator=torch.Generator().manual_seed(2))
-        return vars(train_growth(networks, [0.05, 0.2], images, torch.arange(40) % 10, batches, [0, 2]))
+        return GROWTH["train"](networks, [0.05, 0.2], images, torch.arange(40) % 10, batches, [0, 2])
 
     return run
 
@@ -156,8 +157,8 @@ CASES = {
     **{f"linear, {norm}": linear(norm) for norm in ("none", "batch", "l2", "l1", "linf")},
     "linear, momentum, last": linear("batch", momentum=0.9, normalize_last=True),
     "linear, lost": linear("none", learning_rate=1e6, steps=20),
-    "growth, chain": growth(chain),
-    "growth, residual": growth(residual),
+    "growth, chain": growth(GROWTH["chain"]),
+    "growth, residual": growth(GROWTH["residual"]),
     "length and direction": length_direction,
 }
 
