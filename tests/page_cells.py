@@ -60,18 +60,28 @@ def run(
         plt.close("all")
 
 
-def functions(name: str, **changed: Any) -> dict[str, Any]:
-    """What the cells of a chapter import and define, with its parameters at smoke and these changes; nothing runs."""
+DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+
+
+def functions(name: str, *constants: str, **changed: Any) -> dict[str, Any]:
+    """What the cells of a chapter import and define, with its parameters at smoke and these changes, and the constants
+    of these names; nothing else runs."""
     (chapter,) = chapters.select([name])
-    names: dict[str, Any] = chapter.parameters("smoke") | changed
+    names: dict[str, Any] = {"__name__": name} | chapter.parameters("smoke") | changed
     for cell in chapter.code_cells:
         kept = [
-            each
-            for each in ast.parse(cell).body
-            if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+            each for each in ast.parse(cell).body if isinstance(each, DEFINES) or _bound(each) & {*constants}
         ]
-        exec(compile(ast.Module(kept, []), name, "exec"), names)
+        exec(compile(ast.Module(kept, []), name, "exec", dont_inherit=True), names)
     return names
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that an assignment binds or, as `|=`, changes."""
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    return {
+        each.id for target in targets if target for each in ast.walk(target) if isinstance(each, ast.Name)
+    }
 
 
 def cell(name: str, word: str, **names: Any) -> dict[str, Any]:

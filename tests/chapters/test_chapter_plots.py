@@ -147,7 +147,7 @@ def _draws(place: stamp.Place) -> bool:
 
 
 PLANTED = {
-    "run(exercises.CLASSES, exercises.trials(x))": set(),
+    "run(shared.CLASSES, shared.pooled(x))": set(),
     "run(exercises.answers(x))": {"exercises.answers"},
     "run(exercises)": {"exercises"},
     "save_figure(exercises.answers(x), 'rates')": set(),
@@ -167,5 +167,5 @@ PLANTED = {
 @pytest.mark.parametrize("source", PLANTED)
 def test_a_planted_use_is_told_from_a_drawing(source: str) -> None:
     head = "from bnbook.plots import printed, x as plots\nfrom bnbook.plots.panels import panels\n"
-    head += "from bnbook.chapters import exercises\n"
+    head += "from bnbook.chapters import exercises, shared\n"
     assert Cells(head + source).used() == PLANTED[source]
