@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
+from scipy.stats import spearmanr
 from torch import nn
 
-from bnbook.chapters import stand_ins
-from bnbook.chapters.shared import Rows
-from bnbook.chapters.stand_ins import (
-    ALONE,
-    EPS,
-    TABLE,
-    accuracy,
-    answers,
-    draw,
-    mean_loss,
-    members,
-    noise,
-    stands_in,
-    trained,
-)
+from bnbook.chapters.stand_ins import ALONE, INSTRUMENTS, OUTCOMES, TABLE
 from bnbook.normalizers.lp import LpNorm
 
+CONSTANTS = "meets", "shaken", "LAYERS", "full", "BLIND", "everywhere", "CENTRED"
+CHANGED = dict(width=8, layers=2, batch_size=16, steps=10, rates=[0.03125, 0.25, 2.0])
+CELLS = page_cells.functions("practice/stand-ins", *CONSTANTS, **CHANGED)
+SI = SimpleNamespace(**CELLS)
+LAYERS, EPS = SI.LAYERS, 1e-5
 DOUBLE = torch.float64
 WIDTHS = (6, 8, 8, 8, 3)
 INPUTS = torch.randn(24, 6, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
@@ -41,13 +34,32 @@ def z(units=8):
 
 def uneven(name, copies=1, seed=0):
     """A network whose γ, β and α are not at their start."""
-    network = draw(TABLE[name], WIDTHS, seed, copies, DOUBLE)
-    for k, (gamma, beta) in enumerate(zip(network["gammas"], network["betas"])):
-        wave = torch.arange(gamma.numel(), dtype=DOUBLE).view_as(gamma)
-        gamma.mul_(1 + 0.2 * torch.sin(wave + k))
-        beta += 0.2 * torch.cos(wave + k)
-        network["alphas"][k].mul_(1 + 0.1 * k)
+    network = SI.draw(LAYERS[name], WIDTHS, seed, copies, DOUBLE)
+    for (part, k), values in network.items():
+        wave = torch.arange(values.numel(), dtype=DOUBLE).view_as(values)
+        if part == "gammas":
+            values.mul_(1 + 0.2 * torch.sin(wave + k))
+        elif part == "betas":
+            values += 0.2 * torch.cos(wave + k)
+        elif part == "alphas":
+            values.mul_(1 + 0.1 * k)
     return network
+
+
+def answers(one, network, inputs, shaken=()):
+    return SI.answers(one, network, inputs, shaken)[0]
+
+
+def noise(name, *settings):
+    return [(s.to(DOUBLE), m.to(DOUBLE)) for s, m in SI.noise(LAYERS[name], *settings)]
+
+
+def test_the_layers_have_the_names_of_the_figures_and_meet_where_these_say():
+    assert list(LAYERS) == list(TABLE) and len(TABLE) >= 20
+    assert [name for name in LAYERS if not LAYERS[name].meet] == list(ALONE)
+    assert set(SI.BLIND) == {"layer", "layer_after", "group2", "group8", "rms", "weight", "standardized"}
+    assert set(SI.CENTRED) == {"batch", "frozen", "mean", "l1", "l2", "linf"}
+    assert [LAYERS[name].centred(6) for name in ("batch", "last", "variance", "rms")] == [6, 1, 0, 0]
 
 
 def test_layers_are_torchs_and_the_packages_own():
@@ -66,38 +78,37 @@ def test_layers_are_torchs_and_the_packages_own():
         "variance": lambda x: x / (x.var(0, correction=0) + EPS).sqrt(),
     }
     for name, module in torch_own.items():
-        mean, divisor = TABLE[name].statistics(values)
+        mean, divisor = LAYERS[name].statistics(values)
         torch.testing.assert_close(((values - mean) / divisor)[0], module(x), rtol=1e-10, atol=1e-10)
 
 
 def test_weight_norm_is_torchs_and_standardized_weights_have_their_moments():
     v, gamma = z(5)[:, :7], torch.linspace(0.5, 2, 10, dtype=DOUBLE).view(2, 5)
-    found = TABLE["weight"].weights(v, gamma)
     linear = nn.utils.parametrizations.weight_norm(nn.Linear(7, 5, bias=False, dtype=DOUBLE))
     linear.parametrizations.weight.original0.data = gamma[1].view(5, 1)
     linear.parametrizations.weight.original1.data = v[1].T.clone()
-    torch.testing.assert_close(found[1], linear.weight.T, rtol=1e-12, atol=1e-12)
-    standard = TABLE["standardized"].weights(v, gamma) / gamma.unsqueeze(1)
+    torch.testing.assert_close(SI.weight_norm(v, gamma)[1], linear.weight.T, rtol=1e-12, atol=1e-12)
+    found = SI.standardized(v, gamma)
+    standard = found / gamma.unsqueeze(1)
     assert standard.mean(1).abs().max() < 1e-12
-    torch.testing.assert_close(
-        standard.var(1, correction=0), torch.full_like(gamma, 2 / 7), rtol=1e-4, atol=0
-    )
-    torch.testing.assert_close(
-        TABLE["standardized"].weights(3 * v, gamma), gamma.unsqueeze(1) * standard, rtol=1e-4, atol=0
-    )
+    expected = torch.full_like(gamma, 2 / 7)
+    torch.testing.assert_close(standard.var(1, correction=0), expected, rtol=1e-4, atol=0)
+    torch.testing.assert_close(SI.standardized(3 * v, gamma), found, rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("name", list(TABLE))
 def test_a_network_is_that_of_layers_one_by_one(name):
-    one, network = TABLE[name], uneven(name)
-    shaken = [(s.to(DOUBLE), m.to(DOUBLE)) for s, m in noise(one, 24, WIDTHS, 7)]
+    one, network = LAYERS[name], uneven(name)
+    shaken = noise(name, 24, WIDTHS, 7)
     h = INPUTS
     for place in range(3):
-        weight, gamma, beta = (network[part][place] for part in ("weights", "gammas", "betas"))
-        here = stands_in(one, place, 3)
+        weight, gamma, beta, alpha = (
+            network[part, place] for part in ("weights", "gammas", "betas", "alphas")
+        )
+        here = one.only is None or (place == 0 if one.only == 0 else place == 2)
         x = h @ (one.weights(weight, gamma)[0] if one.weights else weight[0])
         if here and one.alpha:
-            x = gamma[0] * torch.tanh(network["alphas"][place][0] * x) + beta[0]
+            x = gamma[0] * torch.tanh(alpha[0] * x) + beta[0]
         elif here and one.statistics:
             x = x.relu() if one.after else x
             mean, divisor = one.statistics(x[None])
@@ -107,51 +118,43 @@ def test_a_network_is_that_of_layers_one_by_one(name):
             x = x + beta[0]
         h = x if here and one.after else x.relu()
     found = answers(one, network, INPUTS, shaken)
-    torch.testing.assert_close(found[0], h @ network["readout"][0][0], rtol=1e-12, atol=1e-12)
-    names = {part for part, _, _ in trained(network, one)}
-    assert ("gammas" in names) == (one.scaled and not one.frozen) and ("alphas" in names) == bool(one.alpha)
-    leaves = [part.requires_grad_() for _, _, part in trained(network, one)]
-    torch.autograd.grad(answers(one, network, INPUTS, shaken).sum(), leaves)  # each counts, or this raises
+    torch.testing.assert_close(found[0], h @ network["readout", 3][0], rtol=1e-12, atol=1e-12)
+    keys = SI.trained(one, network)
+    scaled = bool(one.statistics or one.weights or one.alpha)
+    assert any(part == "gammas" for part, _ in keys) == (scaled and not one.frozen)
+    assert any(part == "alphas" for part, _ in keys) == bool(one.alpha)
+    leaves = {key: network[key].requires_grad_() for key in keys}
+    torch.autograd.grad(
+        answers(one, network, INPUTS, shaken).sum(), [*leaves.values()]
+    )  # each counts, or this raises
 
 
-def test_the_list_of_those_alone_is_that_in_which_an_example_is_answered_by_itself():
-    for name, one in TABLE.items():
-        network = uneven(name)
-        shaken = [(s.to(DOUBLE), m.to(DOUBLE)) for s, m in noise(one, 24, WIDTHS, 7)]
-        others = INPUTS.clone()
-        others[12:] += 1
-        same = torch.equal(*(answers(one, network, x, shaken)[0, :12] for x in (INPUTS, others)))
-        close = (
-            (answers(one, network, INPUTS, shaken) - answers(one, network, others, shaken))[0, :12]
-            .abs()
-            .max()
-        )
-        assert (same or close < 1e-12) == (name in ALONE)
-    assert len(TABLE) >= 20 and len(ALONE) >= 10
+@pytest.mark.parametrize("name", list(TABLE))
+def test_alone_is_in_which_an_example_is_answered_by_itself(name):
+    network, shaken, others = uneven(name), noise(name, 24, WIDTHS, 7), INPUTS.clone()
+    others[12:] += 1
+    one, other = (answers(LAYERS[name], network, x, shaken)[0, :12] for x in (INPUTS, others))
+    assert ((one - other).abs().max() < 1e-12) == (name in ALONE)
 
 
 def test_noise_has_the_moments_of_its_text_and_is_the_same_for_one_key():
-    s, m = noise(TABLE["shaken"], 4000, (2, 300, 2), 5)[0]
-    assert torch.equal(s, noise(TABLE["shaken"], 4000, (2, 300, 2), 5)[0][0])
-    assert not torch.equal(s, noise(TABLE["shaken"], 4000, (2, 300, 2), 6)[0][0])
+    s, m = noise("shaken", 4000, (2, 300, 2), 5)[0]
+    assert torch.equal(s, noise("shaken", 4000, (2, 300, 2), 5)[0][0])
+    assert not torch.equal(s, noise("shaken", 4000, (2, 300, 2), 6)[0][0])
     centres, scales = m.mean(0), s.mean(0)  # of units: uniform up to 1/2 and from 1 to 1.25
     assert 0.45 < centres.abs().max() < 0.52 and scales.min() > 0.98 and scales.max() < 1.27
     assert float((s - scales).std()) == pytest.approx(0.1, rel=0.02)
     assert float((m - centres).std()) == pytest.approx(0.1 / 3**0.5, rel=0.02)
-    twice = noise(TABLE["shaken_twice"], 4000, (2, 300, 2), 5)[0][1]
-    torch.testing.assert_close(twice, 2 * m, rtol=1e-5, atol=1e-6)
-    assert noise(TABLE["batch"], 4, (2, 3, 2), 5) == []
+    torch.testing.assert_close(noise("shaken_twice", 4000, (2, 300, 2), 5)[0][1], 2 * m, rtol=1e-5, atol=1e-6)
+    assert noise("batch", 4, (2, 3, 2), 5) == []
 
 
 def loss_of(one, network, changed=None):
     """Loss and its gradients by autograd, of a network with some parts replaced: {(name, layer): tensor}."""
-    parts = {(name, place): part.clone() for name, place, part in trained(network, one)} | (changed or {})
-    built = {name: list(own) for name, own in network.items()}
-    for (name, place), part in parts.items():
-        built[name][0 if name == "readout" else place] = part.detach().requires_grad_()
-    leaves = [built[name][0 if name == "readout" else place] for name, place in parts]
-    loss = mean_loss(answers(one, built, INPUTS), LABELS).sum()
-    return float(loss.detach()), dict(zip(parts, torch.autograd.grad(loss, leaves))), parts
+    parts = {key: network[key].clone() for key in SI.trained(one, network)} | (changed or {})
+    leaves = {key: part.detach().requires_grad_() for key, part in parts.items()}
+    loss = nn.functional.cross_entropy(answers(one, network | leaves, INPUTS)[0], LABELS)
+    return float(loss.detach()), dict(zip(parts, torch.autograd.grad(loss, [*leaves.values()]))), parts
 
 
 def length(parts):
@@ -160,8 +163,8 @@ def length(parts):
 
 @pytest.mark.parametrize("name", ["none", "batch", "layer", "weight", "tanh_two", "last"])
 def test_the_walk_is_one_step_after_another(name):
-    one, network, rate = TABLE[name], uneven(name), 0.1
-    found = stand_ins.walk(one, network, BATCH, rate)
+    one, network, rate = LAYERS[name], uneven(name), 0.1
+    found = SI.walk(one, network, BATCH, rate)
     start, gradient, parts = loss_of(one, network)
 
     def at(a):
@@ -188,119 +191,130 @@ def test_the_walk_is_one_step_after_another(name):
 
 @pytest.mark.parametrize("name", ["none", "batch", "group2"])
 def test_largest_curvature_and_the_readouts_rate_are_those_of_dense_matrices(name):
-    one, network = TABLE[name], uneven(name)
-    parts = trained(network, one)
-    sizes = [part.numel() for _, _, part in parts]
+    one, network = LAYERS[name], uneven(name)
+    keys = SI.trained(one, network)
+    sizes = [network[key].numel() for key in keys]
 
     def loss(flat):
-        built = {key: list(own) for key, own in network.items()}
-        for (key, place, part), own in zip(parts, flat.split(sizes)):
-            built[key][0 if key == "readout" else place] = own.view_as(part)
-        return mean_loss(answers(one, built, INPUTS), LABELS).sum()
+        own = {key: part.view_as(network[key]) for key, part in zip(keys, flat.split(sizes))}
+        return nn.functional.cross_entropy(answers(one, network | own, INPUTS)[0], LABELS)
 
-    dense = torch.autograd.functional.hessian(
-        loss, torch.cat([part.detach().flatten() for *_, part in parts])
-    )
+    start = torch.cat([network[key].flatten() for key in keys])
+    dense = torch.autograd.functional.hessian(loss, start)
     top = float(torch.linalg.eigvalsh(dense)[-1])
-    assert stand_ins.curvature(one, network, BATCH) == pytest.approx(top, rel=1e-3)
-    rows = slice(sum(sizes[: [key for key, *_ in parts].index("readout")]), None)
-    block = dense[rows, rows][: sizes[-1], : sizes[-1]]
-    assert parts[-1][0] == "readout"
-    assert stand_ins.readout_rate(one, network, INPUTS) == pytest.approx(
-        2 / float(torch.linalg.eigvalsh(block)[-1]), rel=1e-3
-    )
+    assert SI.curvature(one, network, BATCH) == pytest.approx(top, rel=1e-3)
+    assert keys[-1] == ("readout", 3)
+    block = float(torch.linalg.eigvalsh(dense[-sizes[-1] :, -sizes[-1] :])[-1])
+    assert SI.readout_rate(one, network, INPUTS) == pytest.approx(2 / block, rel=1e-3)
 
 
 def test_growth_and_moments_are_read_from_what_rectifiers_receive():
-    one, network = TABLE["none"], uneven("none")
+    one, network = LAYERS["none"], uneven("none")
     h, received = INPUTS, []
-    for weight, beta in zip(network["weights"], network["betas"]):
-        received.append(h @ weight[0] + beta[0].requires_grad_())
+    for k in range(3):
+        received.append(h @ network["weights", k][0] + network["betas", k][0].clone().requires_grad_())
         h = received[-1].relu()
-    loss = nn.functional.cross_entropy(h @ network["readout"][0][0], LABELS)
+    loss = nn.functional.cross_entropy(h @ network["readout", 3][0], LABELS)
     first, last = (slope.norm() for slope in torch.autograd.grad(loss, received[::2]))
-    assert stand_ins.growth(one, network, BATCH) == pytest.approx(float(first / last), rel=1e-9)
-    mean, variance = stand_ins.moments(one, network, INPUTS)
+    assert SI.growth(one, network, BATCH) == pytest.approx(float(first / last), rel=1e-9)
+    mean, variance = SI.moments(one, network, INPUTS)
     torch.testing.assert_close(mean[8:16], received[1].detach().mean(0))
     torch.testing.assert_close(variance[8:16], received[1].detach().var(0, correction=0))
 
 
-def test_stacked_members_descend_as_each_would_alone():
-    one, rates = TABLE["batch"], (0.1, 0.5)
-    stack = uneven("batch", 2)
-    single = members(stack, [1])
-    for _ in range(3):
-        stand_ins.descend(one, stack, BATCH, rates, ())
-        loss, gradient, parts = loss_of(one, single)
-        for name, place in parts:
-            own = single[name][0 if name == "readout" else place]
-            own -= 0.5 * gradient[name, place]
-    for name in ("weights", "gammas", "betas"):
-        for whole, own in zip(stack[name], single[name]):
-            torch.testing.assert_close(whole[1], own[0], rtol=1e-10, atol=1e-12)
+def test_stacked_members_descend_as_each_would_alone_at_a_rate_that_falls_over_the_last_fifth():
+    one, stack = LAYERS["batch"], uneven("batch", 3)
+    single = SI.members(stack, 1)
+    for step, share in ((0, 1), (7, 1), (8, 2 / 3), (9, 1 / 3)):
+        SI.descend(one, stack, BATCH, step)
+        _, gradient, _ = loss_of(one, single)
+        for key, own in gradient.items():
+            single[key] -= share * 0.25 * own
+    for key in single:
+        torch.testing.assert_close(stack[key][1], single[key][0], rtol=1e-7, atol=1e-8)
 
 
 def test_accuracy_takes_the_average_of_the_batches_statistics():
-    one, network = TABLE["batch"], uneven("batch")
-    share = float(accuracy(one, network, INPUTS, INPUTS[:9], LABELS[:9], 12))
-    used = [[], []]
-    for half, rows in enumerate((INPUTS[:12], INPUTS[12:])):
-        answers(one, network, rows, used=used[half])
-    h = INPUTS[:9]
-    for place, (weight, gamma, beta) in enumerate(
-        zip(network["weights"], network["gammas"], network["betas"])
-    ):
-        mean, divisor = ((used[0][place][k] + used[1][place][k])[0] / 2 for k in (0, 1))
-        h = (gamma[0] * ((h @ weight[0] - mean) / divisor) + beta[0]).relu()
-    right = (h @ network["readout"][0][0]).argmax(1) == LABELS[:9]
+    network, h, seen = uneven("batch"), INPUTS[:9], INPUTS.split(16)  # batches of 16 and of 8
+    share = SI.test_accuracy(LAYERS["batch"], network, INPUTS, h, LABELS[:9])
+    for k in range(3):
+        weight, gamma, beta = (network[name, k][0] for name in ("weights", "gammas", "betas"))
+        z, own = h @ weight, [part @ weight for part in seen]
+        means, divisors = zip(*((part.mean(0), (part.var(0, correction=0) + EPS).sqrt()) for part in own))
+        seen = [(gamma * (part - m) / d + beta).relu() for part, m, d in zip(own, means, divisors)]
+        h = (gamma * (z - sum(means) / 2) / (sum(divisors) / 2) + beta).relu()
+    right = (h @ network["readout", 3][0]).argmax(1) == LABELS[:9]
     assert share == pytest.approx(float(right.double().mean()))
-
-
-PLAN = stand_ins.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (0.03125, 0.25, 2.0), 0.03125)
 
 
 def test_signs_correlations_and_what_is_kept():
     values = np.arange(len(TABLE), dtype=float)[None]
-    table = dict.fromkeys((*stand_ins.INSTRUMENTS, *stand_ins.OUTCOMES), values)
-    found = stand_ins.correlations(table)
-    for name, (sign, _) in stand_ins.INSTRUMENTS.items():
+    table = dict.fromkeys((*INSTRUMENTS, *OUTCOMES), values)
+    found = SI.correlations(table)
+    for name, (sign, _) in INSTRUMENTS.items():
         assert found[f"{name}.rate"][0] == pytest.approx(sign)
-    assert set(stand_ins.correlations(table, ALONE)) == set(found)
+    assert set(SI.correlations(table, ALONE)) == set(found)
     rate = np.zeros((1, len(TABLE)))
     rate[0, list(TABLE).index("batch")], rate[0, list(TABLE).index("mean")] = 4, 3
-    assert stand_ins.kept(rate, "mean")[0] == 1 and stand_ins.kept(rate, "none")[0] == -2
-    same = {outcome: np.tile(values, (3, 1)) for outcome in stand_ins.OUTCOMES}
-    assert all(np.allclose(own, 1) for own in stand_ins.agreement(same).values())
+    assert SI.over_half(rate, "mean")[0] == 1 and SI.over_half(rate, "none")[0] == -2
+    assert SI.share_kept(rate, "mean")[0] == 0.75 and SI.share_kept(rate, "batch")[0] == 1
+    assert SI.agreement(np.tile(values, (3, 1))) == pytest.approx(1)
+
+
+def test_layers_drawn_again_are_ranked_as_scipy_ranks_them():
+    rng, size = np.random.default_rng(1), len(TABLE)
+    table = {name: rng.normal(size=(2, size)).round(1) for name in (*INSTRUMENTS, *OUTCOMES)}
+    found = SI.resampled(table)
+    drawn = np.random.default_rng(0).integers(size, size=(2000, size))
+    for k in (0, 7, 1999):
+        for seed in (0, 1):
+            for name, sign in (("drift_mean", -1), ("readout", 1)):
+                score, outcome = sign * table[name][seed, drawn[k]], table["speed"][seed, drawn[k]]
+                assert found[f"{name}.speed"][seed, k] == pytest.approx(spearmanr(score, outcome)[0])
+    with_nan = np.where(np.arange(size) == 3, np.nan, table["far"][0])
+    lowest = np.where(np.arange(size) == 3, -9, with_nan)
+    assert SI.spearman(with_nan, lowest) == pytest.approx(1)
 
 
 def test_the_usable_rate_is_read_before_the_rate_falls():
     guess = math.log(10)
     losses = np.full((10, 3), 0.5 * guess)
     losses[6:8, 2], losses[8:, 2] = guess, 0.1  # good only while the rate falls
-    one, network = TABLE["none"], draw(TABLE["none"], (48, 8, 8, 10), 0, 3)
-    images = (torch.randn(32, 48), torch.arange(32) % 10)
-    found = stand_ins.outcomes(one, PLAN, network, losses, images, images)
+    one, images = LAYERS["none"], (torch.randn(32, 48), torch.arange(32) % 10)
+    network = SI.draw(one, (48, 8, 8, 10), 0, 3)
+    found = SI.outcomes(one, network, losses, images, images)
     crossed = -2 + 3 * (0.9 - 0.5) / (1 - 0.5)  # of the way from 2^-2 to 2^1
     assert found["rate"] == pytest.approx(crossed) and found["speed"] == pytest.approx(-0.5 * guess)
     losses[3, 1] = np.nan
     crossed = -5 + 3 * (0.9 - 0.5) / (1 - 0.5)  # what has diverged counts as guessing
-    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == pytest.approx(crossed)
-    losses[:] = 1.0
-    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == 1
-    losses[:] = np.inf
-    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == math.log2(0.03125) - 1
-    shares = [PLAN.share(step) for step in range(10)]
-    assert PLAN.full == 8 and shares[:8] == [1.0] * 8 and shares[8:] == pytest.approx([2 / 3, 1 / 3])
-    assert all(a >= b for a, b in pairwise(shares))
+    for worse, rate in ((losses, crossed), (np.ones((10, 3)), 1), (np.full((10, 3), np.inf), -6)):
+        assert SI.outcomes(one, network, worse, images, images)["rate"] == pytest.approx(rate)
 
 
-def test_a_trial_repeats_itself_and_what_diverges_has_no_number():
+def test_a_trial_repeats_itself_and_what_diverges_has_no_number(monkeypatch):
     inputs = torch.randn(200, 12, generator=torch.Generator().manual_seed(1))
     images = (inputs, torch.arange(200) % 10)
-    found = stand_ins.trial(TABLE["variance"], PLAN, 3, images, images)
-    assert found == stand_ins.trial(TABLE["variance"], PLAN, 3, images, images)
-    assert set(found) == {*stand_ins.INSTRUMENTS, *stand_ins.OUTCOMES}
-    wild = stand_ins.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (1e12, 1e13), 1e12)
-    lost = stand_ins.trial(TABLE["none"], wild, 3, images, images)
+    found = SI.trial(LAYERS["variance"], 3, images, images)
+    assert found == SI.trial(LAYERS["variance"], 3, images, images)
+    assert set(found) == {*INSTRUMENTS, *OUTCOMES}
+    monkeypatch.setitem(CELLS, "rates", [1e12, 1e13])
+    monkeypatch.setitem(CELLS, "common", 1e12)
+    lost = SI.trial(LAYERS["none"], 3, images, images)
     assert not np.isfinite(lost["far"]) and lost["rate"] == math.log2(1e12) - 1
-    assert next(Rows(*images, 16, 3))[0].shape == (16, 12)
+
+
+def test_softmax_regression_is_a_network_without_a_hidden_layer(monkeypatch):
+    x, y = torch.randn(64, 12, generator=torch.Generator().manual_seed(1)), torch.arange(64) % 10
+    monkeypatch.setitem(CELLS, "images", lambda split: (x, y))
+    monkeypatch.setitem(CELLS, "rates", [0.25])
+    drawn = torch.randn(13, 10, generator=torch.Generator().manual_seed(2), dtype=DOUBLE) * (2 / 13) ** 0.5
+    ones, rows, losses = torch.ones(64, 1), SI.Rows(torch.cat([x, torch.ones(64, 1)], 1), y, 16, 2), []
+    weight = drawn.float().requires_grad_()
+    for share in [1.0] * 8 + [2 / 3, 1 / 3]:
+        images, labels = next(rows)
+        loss = nn.functional.cross_entropy(images @ weight, labels)
+        losses.append(loss.item())
+        weight.data -= 0.25 * share * torch.autograd.grad(loss, weight)[0]
+    found, right = SI.linear(LAYERS["none"], 2), (torch.cat([x, ones], 1) @ weight).argmax(1) == y
+    assert found["speed"] == pytest.approx(-np.mean(losses[:8]), rel=1e-5)
+    assert found["accuracy"] == pytest.approx(float(right.double().mean()))

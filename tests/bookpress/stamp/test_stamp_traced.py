@@ -39,7 +39,6 @@ DRAWN_BESIDE |= {
     "practice/libraries": {"bnbook.chapters.libraries:far_means"},  # the figure, of a folder of modules
     "practice/other-tools": {"bnbook.chapters.other_tools:against_dense"},  # likewise
     "practice/your-network": {"bnbook.chapters.your_network:points"},  # what the figure draws
-    "practice/controls": {"bnbook.chapters.stand_ins:centred_layers"},  # when the module is imported
 }
 
 
