@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,13 +13,14 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from bnbook.chapters import ingredients
-from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, terms, usable
+from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, meets, terms
 from bnbook.chapters.shared import Rows
 from bnbook.curves import rank_correlation
 from bnbook.data import load
 from bnbook.training.resumable import arrays_of_one
 from bnbook.training.stack import Stack, cross_entropy
 
+CELLS = page_cells.functions("practice/ingredients")
 DRAWN = torch.Generator().manual_seed(3)
 PLAN = IngredientArm("none", "textures-standin", 4, (8, 8, 8), (), 16, 10, (0.1, 0.4, 1.6), 2)
 DATA = load("textures-standin")
@@ -251,7 +253,7 @@ def test_the_largest_usable_rate_is_the_last_before_the_first_that_fails_above_t
         ((2.3, inf, inf, inf), 0.5**0.5),
         ((1.9, inf, 1.95, inf), 1.0),
     ):
-        assert usable(rates, np.array(late)) == pytest.approx(largest)
+        assert CELLS["usable"](rates, np.array(late)) == pytest.approx(largest)
 
 
 def test_near_far_and_drift_are_those_of_slow_twins():
@@ -279,6 +281,17 @@ def test_near_far_and_drift_are_those_of_slow_twins():
     )
 
 
+def test_the_two_lists_share_every_kind_and_the_count_is_of_hidden_layers_that_centre():
+    suggests, tests = CELLS["split"](ARMS)
+    assert sorted(suggests + tests) == sorted(ARMS)
+    for kind in (True, False):
+        one, other = (sum(meets(arm) == kind for arm in part) for part in (suggests, tests))
+        assert one - other in (0, 1)
+    counts = {"none": 0, "batch": 6, "rms_centre_last": 1, "centre_late": 3, "batch_butlast": 5, "divide": 0}
+    counts |= {"centre_behind": 1, "divide_centre_last": 1}
+    assert {arm: CELLS["centred_layers"](arm, 6) for arm in counts} == counts
+
+
 def test_rank_correlation_is_scipys_and_its_interval_over_layers_is_about_that_of_layers_drawn_again():
     drawn = np.random.default_rng(1)
     one = drawn.integers(0, 6, 40).astype(float)  # with ties
@@ -286,7 +299,7 @@ def test_rank_correlation_is_scipys_and_its_interval_over_layers_is_about_that_o
     assert rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
     assert rank_correlation(np.array([1.0, np.nan, 2.0]), np.array([5.0, 1.0, 7.0])) == 1.0
     assert rank_correlation(np.ones(4), np.arange(4.0)) == 0.0
-    values = ingredients.by_layer(one, other)
+    values = CELLS["by_layer"](one, other)
     again = [spearmanr(one[k], other[k]).statistic for k in drawn.integers(0, 40, (2000, 40))]
     assert values.mean() == pytest.approx(spearmanr(one, other).statistic, abs=0.03)
     assert values.std(ddof=1) / 40**0.5 == pytest.approx(np.std(again), rel=0.25)

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
-from bnbook.curves import rank_correlation
+from bnbook.chapters.shared import CLASSES, Rows, pooled
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, parameters_of
 from bnbook.plots.layout import subplots
@@ -101,13 +100,6 @@ def meets(arm: str) -> bool:
     return any(name in MEET for name, _ in terms(arm))
 
 
-def centred_layers(arm: str, depth: int) -> int:
-    """How many hidden layers subtract the batch's mean: known without any measurement."""
-    return sum(
-        any(n in ("centre", "batch") and PLACES[p](k, depth) for n, p in terms(arm)) for k in range(depth)
-    )
-
-
 BASES = ("rms", "layer", "weights", "tanh")
 #: Blind to the length of its weights, or bounded, without a look at the batch; and each with a little of batch norm.
 ARMS = (
@@ -119,13 +111,6 @@ ARMS = (
     *(f"{base}_centre_{place}" for base in BASES for place in ("first", "last", "behind")),
     *(f"{base}_batch_last" for base in BASES),
 )
-
-
-def split(arms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The list that may suggest and the list that tests: by turns in the order of the alphabet, so that each family is in
-    both; those in which examples meet and those in which they do not for themselves."""
-    suggests = [arm for kind in (True, False) for arm in sorted(a for a in arms if meets(a) == kind)[::2]]
-    return tuple(a for a in arms if a in suggests), tuple(a for a in arms if a not in suggests)
 
 
 REGRESSION = "regression"  # softmax regression, the floor
@@ -382,39 +367,9 @@ def over_looks(read: Sequence[dict]) -> dict[str, float]:
     }
 
 
-def usable(rates: Sequence[float], late: np.ndarray) -> float:
-    """The largest usable rate of a grid (A,): above the best one all up to it end below nine tenths of guessing; half
-    an octave below the grid where not even that does."""
-    bad = np.flatnonzero(~(late < USABLE * np.log(CLASSES)))
-    best = int(np.argmin(late))
-    above = bad[bad >= best]
-    top = int(above[0]) - 1 if above.size else len(rates) - 1
-    return rates[top] if top >= best else rates[0] / 2**0.5
-
-
-# ---- Which instrument predicts: rank correlations whose interval is over layers ------------------------------------
-
-#: Instrument -> the sign with which more of it promises more, and words. The first needs no measurement.
-INSTRUMENTS = {
-    "count": (1, "layers that centre, counted"),
-    "drift": (-1, "drift of a unit's mean"),
-    "readout": (-1, "readout's curvature, start"),
-    "common": (-1, "common mean before the readout, start"),
-    "far": (-1, "change of the gradient far away"),
-    "near": (-1, "change of the gradient nearby"),
-}
-OUTCOMES = {"rate": "largest usable rate", "accuracy": "test accuracy"}
-
-
-def by_layer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The jackknife's pseudo-values of the rank correlation over K layers, (K,): K ρ - (K - 1) ρ without the layer.
-
-    Their mean is ρ but for a bias of order 1/K, and their Student interval is one over layers: how far another list of
-    layers of this kind may lie. Source: Tukey 1958.
-    """
-    count, whole = len(one), rank_correlation(one, other)
-    without = [rank_correlation(np.delete(one, k), np.delete(other, k)) for k in range(count)]
-    return count * whole - (count - 1) * np.array(without)
+#: Instrument -> the sign with which more of it promises more. The first needs no measurement.
+INSTRUMENTS = {"count": 1, "drift": -1, "readout": -1, "common": -1, "far": -1, "near": -1}
+OUTCOMES = ("rate", "accuracy")
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------------------
