@@ -67,4 +67,4 @@ def test_softmax_regression_by_hand():
         late.append(np.mean(losses[7:]))
         shown = torch.cat([test, torch.ones(len(test), 1)], 1) @ weight
         right.append(float((shown.argmax(1) == answers).double().mean()))
-    assert CELLS["softmax_regression"](data, 4, 16, steps, 2) == right[int(np.argmin(late))]
+    assert CELLS["softmax_regression"]((data, 4, 16, steps), 2) == right[int(np.argmin(late))]

@@ -236,7 +236,7 @@ def test_stacked_members_descend_as_each_would_alone_at_a_rate_that_falls_over_t
 
 def test_accuracy_takes_the_average_of_the_batches_statistics():
     network, h, seen = uneven("batch"), INPUTS[:9], INPUTS.split(16)  # batches of 16 and of 8
-    share = SI.test_accuracy(LAYERS["batch"], network, INPUTS, h, LABELS[:9])
+    share = SI.test_accuracy(LAYERS["batch"], network, INPUTS, (h, LABELS[:9]))
     for k in range(3):
         weight, gamma, beta = (network[name, k][0] for name in ("weights", "gammas", "betas"))
         z, own = h @ weight, [part @ weight for part in seen]
