@@ -282,7 +282,7 @@ def test_near_far_and_drift_are_those_of_slow_twins():
 
 
 def test_the_two_lists_share_every_kind_and_the_count_is_of_hidden_layers_that_centre():
-    suggests, tests = CELLS["split"](ARMS)
+    suggests, tests = ingredients.split(ARMS)
     assert sorted(suggests + tests) == sorted(ARMS)
     for kind in (True, False):
         one, other = (sum(meets(arm) == kind for arm in part) for part in (suggests, tests))

@@ -113,6 +113,13 @@ ARMS = (
 )
 
 
+def split(arms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The list that may suggest and the list that tests: by turns in the order of the alphabet, so that each family is in
+    both; those in which examples meet and those in which they do not for themselves."""
+    suggests = [arm for kind in (True, False) for arm in sorted(a for a in arms if meets(a) == kind)[::2]]
+    return tuple(a for a in arms if a in suggests), tuple(a for a in arms if a not in suggests)
+
+
 REGRESSION = "regression"  # softmax regression, the floor
 
 
