@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnbook.deep_linear.arm import LinearArm
+from bnbook.probes import summaries
 
 #: The largest step length, in multiples of the learning rate, that the paper's ranges reach (appendix A.2.2).
 PAPER_REACH = 30.0
@@ -39,56 +40,25 @@ def settled(arm: LinearArm, run: Arrays, margin: float = 0.01) -> np.ndarray:
 
 
 def landscape(arm: LinearArm, run: Arrays) -> Arrays:
-    """What the instruments saw at each probed step, (S, P) each; NaN after a divergence, infinity for an
-    overflow.
+    """What the instruments saw at each probed step, (S, P) each: `bnbook.probes.summaries.landscape` up to 30 times
+    the learning rate, its `covariate_shift`, and of its `random_direction` the change of the loss.
 
-    loss_range: largest less smallest loss along the gradient, up to 30 times the learning rate, as a share of
-    the loss of answering zero; gradient_change: the largest ‖∇L(θ) - ∇L(θ_a)‖ there; relative_change: the
-    same in units of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; local:
-    the change over the distance at the smallest length, which is the curvature ‖H g‖ / ‖g‖ along the gradient
-    g; gradient_norm: ‖∇L(θ)‖; beyond: β at the lengths above 30 alone; random_change: the largest |L - L(θ)|
-    along the random direction, as a share; cosine, shift: the covariate shift's cosine and ‖G - G'‖, means
-    over the layers from the second on; absolute_cosine: of |cosine|; relative_shift: of ‖G - G'‖ / ‖G‖.
+    loss_range and random_change are shares of the loss of answering zero; local: smoothness at the smallest length,
+    which is the curvature ‖H g‖ / ‖g‖ along the gradient g; absolute_cosine: the mean of |cosine| over the layers.
     Source of the quantities: Santurkar et al. 2018, sections 2.2, 3.2 and captions of v1 Figure 10, NeurIPS
     Figure 9.
     """
-    lengths = np.array(arm.lengths)
-    near = lengths <= PAPER_REACH
-    alive = np.isfinite(run["start_loss"])
-    unit = run["target_energy"].sum(1)[:, None] * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
-    norm = run["start_norm"]
-
-    def overflow(values: np.ndarray) -> np.ndarray:
-        """A number that is none, met on the way by a network that still trains, is an overflow."""
-        extra = (1,) * (values.ndim - 2)
-        return np.where(
-            np.isfinite(values), values, np.where(alive.reshape(*alive.shape, *extra), np.inf, np.nan)
-        )
-
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        loss, change = overflow(run["landscape_loss"]), overflow(run["landscape_distance"])
-        slope = overflow(change / (lengths * arm.learning_rate * norm[:, :, None]))
-        found = {
-            "loss_range": overflow(loss[:, :, near].max(2) - loss[:, :, near].min(2)) / unit,
-            "gradient_change": change[:, :, near].max(2),
-            "relative_change": change[:, :, near].max(2) / norm,
-            "smoothness": slope[:, :, near].max(2),
-            "local": slope[:, :, lengths.argmin()],
-            "gradient_norm": norm,
-        }
-        if not near.all():
-            found["beyond"] = slope[:, :, ~near].max(2)
-        if arm.random_lengths:
-            away = overflow(run["random_loss"]) - run["start_loss"][:, :, None]
-            found["random_change"] = np.abs(away).max(2) / unit
-        if arm.covariate_shift:
-            cosine, distance = run["shift_cosine"][:, :, 1:], run["shift_distance"][:, :, 1:]
-            found |= {
-                "cosine": cosine.mean(2),
-                "absolute_cosine": np.abs(cosine).mean(2),
-                "shift": distance.mean(2),
-                "relative_shift": (distance / run["shift_norm"][:, :, 1:]).mean(2),
-            }
+    rate, unit = arm.learning_rate, run["target_energy"].sum(1)[:, None]
+    unit = unit * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
+    found = summaries.landscape(run, arm.lengths, rate, (0.0, PAPER_REACH))
+    found["loss_range"] = found["loss_range"] / unit
+    found["local"] = summaries.landscape(run, arm.lengths, rate, (0.0, min(arm.lengths)))["smoothness"]
+    if arm.random_lengths:
+        away = summaries.random_direction(run, arm.random_lengths, rate)
+        found["random_change"] = away["random_loss_change"] / unit
+    if arm.covariate_shift:
+        found |= summaries.covariate_shift(run)
+        found["absolute_cosine"] = np.abs(run["shift_cosine"][:, :, 1:]).mean(2)
     return found
 
 
