@@ -53,6 +53,9 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
     found = summaries.landscape(run, arm.lengths, rate, (0.0, PAPER_REACH))
     found["loss_range"] = found["loss_range"] / unit
     found["local"] = summaries.landscape(run, arm.lengths, rate, (0.0, min(arm.lengths)))["smoothness"]
+    alive = np.isfinite(run["start_loss"])
+    for name in found.keys() & {"smoothness", "beyond", "local"}:  # an overflow over a norm that is one, too
+        found[name] = np.where(alive & np.isnan(found[name]), np.inf, found[name])
     if arm.random_lengths:
         away = summaries.random_direction(run, arm.random_lengths, rate)
         found["random_change"] = away["random_loss_change"] / unit
