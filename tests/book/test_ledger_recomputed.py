@@ -8,6 +8,7 @@ import csv
 import hashlib
 import io
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +270,7 @@ def measured_with(header):
     return named_now(hashed([print_["code"], print_["package"]])[:16]), hashed(settings)[:8]
 
 
+@cache
 def named_now(code):
     """One name for all code that gives the same numbers: by what a fingerprint from before is called now, and by the
     `same` lines of the locks."""
@@ -306,15 +308,18 @@ def read(run):
     return [*({**draw["header"], "results": draw["results"]} for draw in draws), last]
 
 
+@cache
+def locked():
+    return claims.locks.read()
+
+
 def that_count(claim, needed, runs, profile):
     """The results of the draws by which a claim is judged: measured as the last run, with all that is needed, other
     numbers than in a later one, and not seen by a test that the last run had not shown its data to."""
     from bookpress.results import Results
 
     (own,) = (each for each in claims.chapter_claims(runs[-1]["chapter"]) if each.id == claim["id"])
-    seen = lambda run: bool(
-        claims.locks.standing(own, Results(run, run["results"]), claims.locks.read()).exploratory
-    )
+    seen = lambda run: bool(claims.locks.standing(own, Results(run, run["results"]), locked()).exploratory)
     last, found = runs[-1], [runs[-1]]
     alike = ways(claim["id"], profile, measured_with(last))
     different = []

@@ -40,30 +40,6 @@ def textures():
     return load("textures-standin")
 
 
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_losses_equal_those_of_a_loop_written_out(textures, norm):
-    """θ ← θ - a ∇L(θ), no momentum, decay or schedule, each loss from before its update, in training mode."""
-    arm = replace(TINY, norm=norm, learning_rate=0.05)
-    torch.manual_seed(2)
-    model = build_model(arm, textures).train()
-    order = torch.randperm(len(textures.train_labels), generator=torch.Generator().manual_seed(1_000_003 + 2))
-    losses, hits = [], []
-    for step in range(arm.steps):
-        chosen = order[step * arm.batch_size : (step + 1) * arm.batch_size]
-        outputs = model(normalise(textures.train_images[chosen], textures))
-        targets = textures.train_labels[chosen]
-        loss = -torch.log_softmax(outputs, 1)[torch.arange(len(chosen)), targets].mean()
-        gradients = torch.autograd.grad(loss, list(model.parameters()))
-        with torch.no_grad():
-            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                parameter.sub_(arm.learning_rate * gradient)
-        losses.append(loss.item())
-        hits.append((outputs.argmax(1) == targets).float().mean().item())
-    found = train(arm, 2, textures)
-    np.testing.assert_allclose(found["loss"], losses, rtol=2e-4)
-    np.testing.assert_allclose(found["accuracy"], hits, atol=1e-6)
-
-
 def test_looking_changes_nothing_and_a_shorter_run_is_the_beginning(textures):
     watched = train(TINY, 0, textures, threads=1)
     alone = train(replace(TINY, evaluate_every=0, activation_layers=(), steps=4), 0, textures, threads=1)

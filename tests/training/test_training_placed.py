@@ -64,7 +64,7 @@ def moments(y):
 
 @cache
 def walked(norm):
-    """The training once more, as a plain loop over modules: of each step the loss, the gradient's length and the moments
+    """The training once more, as a plain loop over modules: of each step the loss, accuracy, the gradient's length and the moments
     (images, name of a module) -> (2, units) of what a normalizer hands on and of what a layer receives."""
     arm, data = Arm(norm=norm, **SETTINGS), dataset()
     with numerics(
@@ -93,7 +93,8 @@ def walked(norm):
             optimizer.zero_grad()
             loss.backward()
             length = torch.cat([p.grad.flatten() for p in model.parameters()]).double().norm().item()
-            steps.append((loss.item(), length, row))
+            hits = (x.argmax(1) == targets).double().mean().item()
+            steps.append((loss.item(), hits, length, row))
             optimizer.step()
     return steps
 
@@ -103,6 +104,8 @@ def test_the_instruments_change_nothing_and_see_each_step_as_it_is_made(norm):
     found, steps = watched(norm), walked(norm)
     plain = train(Arm(norm=norm, **SETTINGS), SEED, dataset(), threads=1)
     assert all(found[name].tobytes() == values.tobytes() for name, values in plain.items())
+    np.testing.assert_allclose(found["loss"], [loss for loss, *_ in steps], rtol=2e-4)
+    np.testing.assert_allclose(found["accuracy"], [hits for _, hits, *_ in steps], atol=1e-6)
     shapes = dict(update_change=(3, 2, 3, 2), batch_change=(3, 2, 3, 2), checkpoint_change=(3, 2, 3, 2))
     shapes |= dict(median_variance=(4, 2, 3), removed_along_one=(3, 10), removed_norm_part=(3, 10))
     assert {name: found[name].shape for name in shapes} == shapes
@@ -110,11 +113,11 @@ def test_the_instruments_change_nothing_and_see_each_step_as_it_is_made(norm):
     for row, step in enumerate(PLACED["probe_steps"]):
         # the batch, the statistics, the noise and the weights are those of the step itself, before its update
         assert found["start_loss"][row] == found["loss"][step] == pytest.approx(steps[step][0], rel=1e-6)
-        assert found["start_norm"][row] == pytest.approx(steps[step][1], rel=1e-5)
+        assert found["start_norm"][row] == pytest.approx(steps[step][2], rel=1e-5)
         for after in (0, 1) if norm != "noisy" else (0,):  # whose noise is another then; see below
             for name, images in (("moment", "fixed"), ("batch", "batch")):
                 for layer, (point, _) in POINTS.items():
-                    mean, variance = steps[step + after][2][images, point]
+                    mean, variance = steps[step + after][3][images, point]
                     assert found[f"{name}_mean_{layer}"][row, after] == pytest.approx(
                         mean, rel=1e-4, abs=1e-6
                     )
@@ -130,7 +133,7 @@ def test_what_is_placed_is_probed_too_and_all_its_arrays_are_those_of_a_probed_t
 
 def test_moments_move_as_they_do_in_a_loop_over_the_modules():
     """Without normalizer: before and after each update, from batch to batch, and from one evaluation to the next."""
-    found, rows = watched("none"), [row for _, _, row in walked("none")]
+    found, rows = watched("none"), [row for *_, row in walked("none")]
 
     def moved(images, point, one, other):
         both = np.stack([rows[one][images, point], rows[other][images, point]], axis=1)
