@@ -56,18 +56,6 @@ def test_every_epoch_shows_a_fresh_permutation_without_what_fills_no_batch():
         assert targets == dataset.train_labels[seen].tolist()
 
 
-@pytest.mark.parametrize("augment", [False, True])
-def test_batches_depend_on_the_generator_alone(augment):
-    dataset = make(20)
-
-    def take(seed: int) -> list[torch.Tensor]:
-        torch.manual_seed(seed + 17)  # the global generator plays no part
-        return [inputs for inputs, _ in itertools.islice(Batches(dataset, 8, generator(seed), augment), 5)]
-
-    assert all(map(torch.equal, take(1), take(1)))
-    assert not all(map(torch.equal, take(1), take(2)))
-
-
 def slow_crop_and_flip(inputs: np.ndarray, corners: np.ndarray, flips: np.ndarray) -> np.ndarray:
     """One example, one pixel at a time."""
     count, channels, height, width = inputs.shape

@@ -75,8 +75,8 @@ def slow_letters(values: Tensor, units: int) -> tuple[float, float, float]:
 def test_probe_equals_loops_over_pairs_and_places(norm: str, statistics: str) -> None:
     torch.manual_seed(3)
     model, x = (
-        cnn((2, 7, 9), (4, 5), norm=norm, gamma=1.3).double(),
-        torch.randn(5, 2, 7, 9, dtype=torch.float64),
+        cnn((2, 7, 11), (4, 5), norm=norm, gamma=1.3).double(),
+        torch.randn(5, 2, 7, 11, dtype=torch.float64),
     )
     measured = measure(model, x, statistics)
     h, activations, preactivations = x, [], []

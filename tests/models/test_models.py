@@ -178,15 +178,6 @@ def test_deep_linear_is_the_product_of_its_matrices():
     assert deep_linear(depth=2, bias=True).linear2.bias is not None
 
 
-def test_weight_norm_separates_length_and_direction():
-    model = mlp((5, 4, 3), norm="weight")
-    names = {name for name, _ in model.named_parameters()}
-    assert "linear1.parametrizations.weight.original0" in names and "linear2.weight" in names
-    with torch.no_grad():
-        model.linear1.parametrizations.weight.original0.fill_(2.0)
-    torch.testing.assert_close(model.linear1.weight.norm(dim=1), torch.full((4,), 2.0))
-
-
 @pytest.mark.parametrize(
     "call, words",
     [

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 import zoo
 from torch import nn
-from torch.nn.utils import parametrizations
 
 from bnbook import models
 from bnbook.errors import BnbookError
@@ -125,27 +124,6 @@ def test_a_loss_that_names_the_network_reaches_the_copy():
         own(twin(torch.ones(1, 3)), None).backward()
         assert twin.weight.grad.tolist() == (1 + 2 * twin.weight).tolist()
     assert model.weight.grad is None
-
-
-def test_what_a_hook_or_a_parametrization_moves_is_the_copys():
-    layer, seen = parametrizations.spectral_norm(nn.Linear(4, 3)), []
-    layer.register_forward_hook(lambda m, _x, _y: seen.append(m))
-    vectors = [b.clone() for b in layer.buffers()]
-    with Copies(layer).fresh() as [twin]:
-        twin(torch.randn(2, 4)).sum().backward()
-    assert all(torch.equal(one, other) for one, other in zip(vectors, layer.buffers(), strict=True))
-    assert all(p.grad is None for p in layer.parameters()) and not seen
-
-
-def test_every_copy_draws_the_same_and_the_random_state_is_given_back():
-    model = nn.Sequential(nn.Linear(6, 64), nn.Dropout())
-    copies, state = Copies(model), torch.get_rng_state()
-    found = []
-    for _ in range(2):
-        with copies.fresh() as [twin]:
-            found.append(twin(torch.ones(1, 6)))
-    assert torch.equal(*found) and torch.equal(state, torch.get_rng_state())
-    assert torch.equal(found[0], model(torch.ones(1, 6)))
 
 
 def test_instance_norm_is_not_over_the_batch_and_averages_that_are_not_kept_are_refused():

@@ -16,9 +16,7 @@ import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import halfspaces, ingredients
-from bnbook.chapters import length_direction as gradient_descent
-from bnbook.chapters.length_direction import LOSSES
+from bnbook.chapters import ingredients
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import train_stack as train_linear
@@ -116,16 +114,6 @@ def growth(make):
     return run
 
 
-def length_direction():
-    half = halfspaces.draw_gaussian(np.random.default_rng(0), LOSSES["logistic"], 4)
-    matrix, aim, start = np.diag([1.0, 3.0, 0.2]), np.ones(3), np.zeros(3)
-    race = page_cells.functions("decoupling/halfspaces", steps=5)["race"]  # as it stands in its cell
-    return race(half, np.array([1.0, -2.0, 0.5, 0.3])) | {
-        "plain": gradient_descent.plain(lambda w: matrix @ w - aim, start, 0.2, 5),
-        "nesterov": gradient_descent.accelerated(lambda w: matrix @ w - aim, start, 0.2, None, 5),
-    }
-
-
 CASES = {
     "vgg, batch norm": plain(activation_layers=(2, 9), activation_units=2, activation_examples=16),
     "vgg, none": plain(norm="none", learning_rate=0.1),
@@ -159,7 +147,6 @@ CASES = {
     "linear, lost": linear("none", learning_rate=1e6, steps=20),
     "growth, chain": growth(GROWTH["chain"]),
     "growth, residual": growth(GROWTH["residual"]),
-    "length and direction": length_direction,
 }
 
 
