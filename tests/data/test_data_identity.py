@@ -92,6 +92,17 @@ def test_changed_groups_are_named(monkeypatch):
     assert differing_groups(describe(_swap(), 10), known) == ["train/airplane", "train/automobile"]
 
 
+@pytest.mark.parametrize("name", known_sets())
+def test_what_is_known_of_a_set_is_whole(name):
+    known = known_sets()[name]
+    hashes = [group for groups in known.get("groups", {}).values() for group in groups]
+    assert len(known["classes"]) == 10 and len(hashes) in (0, 20)
+    assert all(len(group) == 8 and int(group, 16) >= 0 for group in hashes)
+    assert known["exact"] is (name in ("mnist", "cifar10")) and (known["sha256"] is None) is (
+        name == "cifar10"
+    )
+
+
 @pytest.mark.parametrize("name", data.STANDINS)
 def test_standins_are_what_the_registry_says_and_no_evidence(name, monkeypatch, tmp_path):
     monkeypatch.setenv(

@@ -124,20 +124,18 @@ def test_random_directions_are_the_generator_s():
 
 
 def snapshot(model):
-    return (
-        {name: tensor.clone() for name, tensor in model.state_dict().items()},
-        [None if p.grad is None else p.grad.clone() for p in model.parameters()],
-        [module.training for module in model.modules()],
-        torch.get_rng_state(),
-    )
+    """All of a network that a probe could move."""
+    found = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    found |= {f"{name}.grad": p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    found["modes"] = torch.tensor([module.training for module in model.modules()])
+    found["trained"] = torch.tensor([p.requires_grad for p in model.parameters()])
+    return found | {"random": torch.get_rng_state()}
 
 
 def assert_untouched(before, model):
     after = snapshot(model)
-    assert all(torch.equal(before[0][name], after[0][name]) for name in before[0])
-    assert all((g is None and h is None) or torch.equal(g, h) for g, h in zip(before[1], after[1]))
-    assert before[2] == after[2] and torch.equal(before[3], after[3])
-    assert all(p.requires_grad for p in model.parameters())
+    assert before.keys() == after.keys()
+    assert [name for name, tensor in before.items() if not torch.equal(tensor, after[name])] == []
 
 
 def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_distance():
@@ -148,9 +146,9 @@ def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_dista
     for _ in range(2):
         starts.append(along_gradient(model, F.cross_entropy, batch, [1.0]).start_loss.item())
         assert starts[-1] == F.cross_entropy(model(batch[0]), batch[1]).item()
-    assert (
-        starts[0] != starts[1]
-    )  # a step draws anew, so does its probe: no noise is kept from the one before
+    assert starts[0] != starts[1], (
+        "a step draws anew, so does its probe: no noise is kept from the one before"
+    )
 
 
 def test_what_is_not_finite_makes_the_smoothness_infinite():
@@ -162,11 +160,10 @@ def test_what_is_not_finite_makes_the_smoothness_infinite():
 def test_frozen_parameters_do_not_move():
     model, batch = small("none")
     model[1].weight.requires_grad_(False)
-    seen = along_gradient(model, F.cross_entropy, batch, [0.1])
     trained = [p for p in model.parameters() if p.requires_grad]
-    loss = F.cross_entropy(model(batch[0]), batch[1])
-    norm = torch.cat([g.flatten() for g in torch.autograd.grad(loss, trained)]).norm()
-    assert seen.start_norm == pytest.approx(norm.item())
+    slopes = torch.autograd.grad(F.cross_entropy(model(batch[0]), batch[1]), trained)
+    seen = along_gradient(model, F.cross_entropy, batch, [0.1])
+    assert seen.start_norm == pytest.approx(torch.cat([g.flatten() for g in slopes]).norm().item())
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
@@ -174,14 +171,9 @@ def test_the_floor_of_float32_in_the_layout_of_trainings(norm):
     """What the instrument of β says of a twentieth of the rate 0.1: rounding moves the change by a few thousandths."""
     for seed in range(3):
         torch.manual_seed(seed)
-        model, batch = (
-            models.vgg(width=1 / 16, norm=norm),
-            (torch.randn(64, 3, 32, 32), torch.arange(64) % 10),
-        )
-        exact = along_gradient(
-            copy.deepcopy(model).double(), F.cross_entropy, (batch[0].double(), batch[1]), [0.005]
-        )
-        model, images = (each.to(memory_format=torch.channels_last) for each in (model, batch[0]))
-        seen = along_gradient(model, F.cross_entropy, (images, batch[1]), [0.005])
+        model, images, labels = models.vgg(1 / 16, norm), torch.randn(64, 3, 32, 32), torch.arange(64) % 10
+        double = copy.deepcopy(model).double(), images.double()
+        last = [each.to(memory_format=torch.channels_last) for each in (model, images)]
+        exact, seen = (along_gradient(m, F.cross_entropy, (x, labels), [0.005]) for m, x in (double, last))
         assert seen.gradient_distance.item() == pytest.approx(exact.gradient_distance.item(), rel=5e-3)
         assert exact.gradient_distance > 1e-3 * exact.start_norm
