@@ -46,7 +46,7 @@ KINDS = {
     ],
     "diverges at the end": [(Arm(norm="none", **VGG | dict(learning_rate=1e9, steps=1)), 0)],
     "diverges": [(Arm(norm="none", **VGG | dict(learning_rate=300.0, evaluate_every=1)), 0)],
-    "probed and placed, noisy": [(PlacedArm(norm="noisy", **VGG | dict(steps=4), **PLACED), 7)],
+    "probed and placed, noisy": [(PlacedArm(norm="noisy", **VGG | dict(steps=3), **PLACED), 7)],
     "tuned": [(TunedArm(norm="batch", lengths_kept=True, optimizer="adamw", warm_up=3, clip=1.0, **VGG), 3)],
     "resnet": [(ScaleArm(network="resnet", **VGG | dict(steps=2, batch_size=8, gamma=0.3)), 7)],
     "small, fc": [
