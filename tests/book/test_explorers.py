@@ -21,6 +21,7 @@ from bnbook import explorers as own
 from bnbook.explorers import landscape
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
+from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bookpress import claims, intervals
 from bookpress.claims import draws, judging
 from bookpress.claims.draws import columns
@@ -155,6 +156,18 @@ def test_growth_is_the_packages(page):
         np.testing.assert_allclose(
             [one["through"], one["spread"]], [expected.through, expected.spread], **EXACT
         )
+
+
+@pytest.mark.parametrize("eps", [1e-5, 10.0])
+def test_the_transform_is_the_packages(page, eps):
+    x, g = [1.0, -2.0, 3.5, 0.25, 7.0, -1.0, 0.0, 2.0], [0.3, -1, 2, 0, 0.5, 0.1, 1, -2]
+    gamma, beta = -1.7, 0.4
+    ahead = page.evaluate("a => bnbook.formulas.forward(...a)", [x, gamma, beta, eps])
+    behind = page.evaluate("a => bnbook.formulas.backward(...a)", [g, x, gamma, eps])
+    column, push = (torch.tensor(each, dtype=torch.float64)[:, None] for each in (x, g))
+    expected = batch_norm_forward(column, gamma, beta, eps)
+    np.testing.assert_allclose(ahead["y"], expected.y[:, 0], **EXACT)
+    np.testing.assert_allclose(behind["x"], batch_norm_backward(push, column, gamma, eps)["x"][:, 0], **EXACT)
 
 
 TRAINED = """([normed, shaking, depth, rate, steps]) => {
