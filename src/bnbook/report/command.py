@@ -64,11 +64,9 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
         if own:
             batch = first_batches(foreign.loader(arguments.data), batches)
         else:
-            whole = (
-                shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments, count)
-            )
+            made = lambda: made_up(models[0], loss, output, shape, arguments, count)
+            whole = shaped(given, shape) if given else made()
             batch = list(zip(*(each.split(arguments.batch) for each in whole), strict=True))
-            batch = batch[0] if len(batch) < 2 else batch
         how = {"learning_rate": arguments.learning_rate, "eigenvalues": not arguments.no_eigenvalues}
         beside = models[1] if len(models) > 1 else None
         found = measure(models[0], loss, batch, output=output, beside=beside, names=_names(named), **how)
@@ -180,10 +178,8 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
     }
     if Path(named).suffix not in readers:
         if named not in data.NAMES:
-            sets = ", ".join(data.NAMES)
-            raise BnbookError(
-                f"--data {named!r}; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of {sets}"
-            )
+            kinds = f"FILE.pt, FILE.npz, FILE.py:LOADER or one of {', '.join(data.NAMES)}"
+            raise BnbookError(f"--data {named!r}; expected {kinds}")
         dataset = data.load(named)
         images, labels = data.fixed_sample(dataset, examples, "train")
         return data.normalise(images, dataset), labels

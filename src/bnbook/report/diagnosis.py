@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.finding import (
-    Anatomy,
-    as_made,
-    averages,
-    differing,
-    first_tensor,
-    kept_by,
-    kind,
-    meeting,
-    put,
-    units_along,
-)
+from bnbook.report import finding
+from bnbook.report.finding import Anatomy, first_tensor, kept_by, units_along
 from bnbook.report.subject import Prepare, Subject, by_channel, part, scaling, some, worst
 
 #: What each sentence is about -> the number from which it is said, the chapter that shows it, and the sentence, of the number
@@ -150,15 +139,13 @@ class Met:
     """What a layer receives of a batch; of several runs in one pass the means over these."""
 
     batch: Two
-    halves: tuple[
-        Two, ...
-    ]  # of the two halves of the batch, or of its one example; () where a half has but one value
+    halves: tuple[Two, ...]  # of it, or of its one example; () where a half has but one value
     parts: tuple[
         Two, ...
-    ]  # of up to PARTS parts of it, drawn apart; () where one has but one value, or of one example
+    ]  # up to PARTS of it, drawn apart; () where one has but one value, or of one example
     values: int  # n, of a unit, and of an example where each is normalized by itself
     whole: bool  # whether all examples come at once
-    runs: tuple[Two, ...] = ()  # of each run
+    runs: tuple[Two, ...]  # of each run
 
 
 @dataclass(frozen=True)
@@ -221,10 +208,6 @@ def _mean(every: Iterable[Two]) -> Two:
     return torch.stack(means).mean(0), torch.stack(variances).mean(0)
 
 
-def _unbiased(variance: Tensor, values: int) -> Tensor:
-    return variance * values / max(1, values - 1)
-
-
 @dataclass
 class Seen:
     """A network, its one gradient, and what its layers meet in training and inference.
@@ -255,17 +238,16 @@ class Seen:
         self.axes = {each.name: each.axis for each in self.anatomy.normalizers}
         with suppress(Exception), self.subject.twin() as twin:
             twin.network.training or twin.network.train()
-            at_work = lambda n: part(twin.network, n).training
-            self.layers = tuple(filter(at_work, self.anatomy.meeting))
-            self.each = tuple(
-                n for n in self.axes if n not in self.layers and at_work(n) and kept_by(part(twin.network, n))
-            )
+            at_work = {n: m for n, m in twin.network.named_modules() if m.training}
+            self.layers = tuple(n for n in self.anatomy.meeting if n in at_work)
+            others = (n for n in self.axes if n in at_work and n not in self.layers)
+            self.each = tuple(n for n in others if kept_by(at_work[n]))
         if self.each:
-            self.layers += self.each
+            meeting, self.layers = self.layers, (*self.layers, *self.each)
             self.met, _ = self._meet()
             moved = {n for n, (_, _, newest) in self.averaging().items() if newest > 0}
             self.each = tuple(n for n in self.each if n in moved)
-            self.layers = tuple(n for n in self.layers if n in self.anatomy.meeting or n in self.each)
+            self.layers = *meeting, *self.each
         if not self.layers:
             return
         self.met, self.batch = self._meet()
@@ -286,12 +268,12 @@ class Seen:
 
         def keep(name: str, _module: nn.Module, got: tuple, more: dict) -> None:
             x = first_tensor(got, more)
-            if x is None or not x.is_floating_point() or x.dim() < 2:
-                return
-            moments, values = self._taken(name, x)
-            halves, parts = (self._of_parts(name, x, count) for count in (2, PARTS))
-            whole = size in (len(x), x.shape[1])
-            found.setdefault(name, []).append(Met(moments, halves, parts if size > 1 else (), values, whole))
+            if x is not None and x.is_floating_point() and x.dim() > 1:
+                moments, values = self._taken(name, x)
+                halves, parts = (self._of_parts(name, x, count) for count in (2, PARTS))
+                whole = size in (len(x), x.shape[1])
+                met = Met(moments, halves, parts if size > 1 else (), values, whole, (moments,))
+                found.setdefault(name, []).append(met)
 
         names = [name for name in self.layers if name in self.axes]
         outputs = self.run(self.by_batch, inputs=inputs, before=keep, names=names)
@@ -320,7 +302,7 @@ class Seen:
     def exact(self) -> tuple[Subject, float]:
         """The network in 64 bits, and L(θ) there."""
         double = self.subject.but(double=True)
-        return double, double.loss_at()
+        return double, float(double.value())
 
     def by_batch(self, network: nn.Module) -> None:
         self.but(self.rest, self.layers, True)(network)
@@ -332,7 +314,7 @@ class Seen:
         def state(network: nn.Module) -> None:
             prepare(network)
             for name in names:
-                put(part(network, name), training)
+                finding.put(part(network, name), training)
 
         return state
 
@@ -349,12 +331,12 @@ class Seen:
             if x is None or name in start:
                 return
             (mean, variance), values = self._taken(name, x)
-            whole = _unbiased(variance, values)
+            whole = variance * values / max(1, values - 1)
             toward[name] = [(0, 1.0, mean), (1, 1.0, whole), (1, 1.0, variance), (1, 0.5, variance.sqrt())]
-            own = {key: kept for key, kept in kept_by(module).items() if kept.numel() == len(mean)}
-            for kept in own.values():
+            start[name] = {key: kept for key, kept in kept_by(module).items() if kept.numel() == len(mean)}
+            for key, kept in start[name].items():
                 kept.detach().copy_((1 + 2 * (mean.abs() + whole)).view_as(kept))
-            start[name] = {key: kept.detach().double().flatten().clone() for key, kept in own.items()}
+                start[name][key] = kept.detach().double().flatten().clone()
 
         def leave(name: str, module: nn.Module, _got: tuple, _gave: object) -> None:
             if name in found or name not in start:
@@ -401,23 +383,23 @@ class Seen:
             return math.nan
         return Share((one - other).norm() / one.norm().clamp_min(1e-300))
 
-    def off(self, change: Callable[[str, Kept], Two], by_call: bool = False) -> float:
-        """How far inference by other averages is from the outputs with the batch's statistics; by_call: each run of a layer by
+    def off(self, change: Callable[[str, Kept], Two] | None) -> float:
+        """How far inference by other averages is from the outputs with the batch's statistics; None: each run of a layer by
         those of its own run."""
         runs = {name: iter(kept.met.runs) for name, kept in self.moments.items()}
 
-        def give(name: str, module: nn.Module, averages: Two) -> None:
-            own, kept, (mean, variance) = kept_by(module), self.moments[name], averages
+        def give(name: str, module: nn.Module, *_: object) -> None:
+            own, kept = kept_by(module), self.moments[name]
+            mean, variance = change(name, kept) if change else next(runs[name])
             for key, value in zip(kept.names, (mean, variance**kept.power), strict=True):
                 own[key].data.copy_(value.view_as(own[key]))
 
         def prepare(network: nn.Module) -> None:
             network.eval()
-            for name, kept in self.moments.items():
-                give(name, part(network, name), change(name, kept))
+            for name in self.moments if change else ():
+                give(name, part(network, name))
 
-        in_turn = lambda name, module, *_: give(name, module, next(runs[name]))
-        calls = {"before": in_turn, "names": list(runs)} if by_call else {}
+        calls = {} if change else {"before": give, "names": list(runs)}
         return self.away(self.run(prepare, grad=False, **calls))
 
     def by_order(self) -> float:
@@ -444,7 +426,7 @@ def diagnose(seen: Seen) -> tuple[Sentence, ...]:
     return tuple(sorted(found, key=lambda each: -each.weight))
 
 
-#: What it is about, its number, the layers, further words of the sentence.
+#: Key of RULES, its number, the layers, further words of the sentence.
 Told = Iterator[tuple[str, float, Sequence[str], dict[str, object]]]
 
 
@@ -463,9 +445,8 @@ def _averages(seen: Seen) -> Told:
         share = 1.0 if made else kept.start()
         if max(share / RULES["averages"][0], kept.newest / RULES["momentum"][0]) >= 1 and not later:
             later = seen.averaging(once_more=True)
-        steady = (
-            name in later and later[name][2] >= 0.99 * kept.newest
-        )  # that of a plain mean becomes smaller
+        # the weight that a plain mean gives the newest batch becomes smaller
+        steady = name in later and later[name][2] >= 0.99 * kept.newest
         counted = getattr(part(seen.subject.network, name), "num_batches_tracked", None)
         once = (1 - kept.newest) ** int(counted) if counted is not None and steady else math.nan
         # the start is said to be in them only where the count of batches and the averages themselves say so
@@ -474,8 +455,8 @@ def _averages(seen: Seen) -> Told:
         if steady and kept.newest >= RULES["momentum"][0]:
             weights[name] = kept.newest
     rest = [name for name in seen.layers if name not in seen.moments]
-    others = averages(seen.subject, rest) if rest else {}
-    shares |= {name: 1.0 for name, kept in others.items() if as_made(kept)}  # in buffers of other names
+    others = finding.averages(seen.subject, rest) if rest else {}
+    shares |= {name: 1.0 for name in others if finding.as_made(others[name])}  # in buffers of other names
     if shares:
         most = max(shares, key=shares.__getitem__)
         still = most in seen.moments and not seen.moments[most].newest
@@ -500,7 +481,7 @@ def _modes(seen: Seen) -> Told:
             own = ["the batch's"] * (len(seen.each) < len(seen.layers)) + ["each example's"] * bool(seen.each)
             yield "modes", away, seen.layers, {"why": why, "own": " or ".join(own)}
     if path:
-        places = differing(seen.subject, (nn.Module.eval, True), (nn.Module.eval, False))
+        places = finding.differing(seen.subject, (nn.Module.eval, True), (nn.Module.eval, False))
         yield "fast path", path, places, {"why": _off(seen, path, plain, some(places))}
 
 
@@ -516,8 +497,10 @@ def _off(seen: Seen, path: float, plain: Tensor, where: str) -> str:
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
     if closed:
-        otherwise = "torch.backends.mha.set_fastpath_enabled(False) closes the gap"
-        return f"torch's fast path for attention computes something else; {otherwise}"
+        return (
+            "torch's fast path for attention computes something else; "
+            "torch.backends.mha.set_fastpath_enabled(False) closes the gap"
+        )
     return f"{where or 'a layer'} asks whether gradients are on, not for the mode, which eval() sets"
 
 
@@ -589,10 +572,10 @@ def _advice(seen: Seen, away: float) -> str:
     scaled = lambda: (((x - mean) / spread + place) * size.exp()).to(x.dtype)
 
     search = torch.optim.LBFGS([size, place], max_iter=30, line_search_fn="strong_wolfe")
-    got: list[Tensor] = []
+    got: list[Two] = []
 
     def stop(name: str, _module: nn.Module, given: tuple, more: dict) -> None:
-        got[:] = [first_tensor(given, more).double().movedim(seen.axes[name], 0).flatten(1)]
+        got[:] = [_moments(first_tensor(given, more).double().movedim(seen.axes[name], 0).flatten(1))]
         raise _Enough
 
     def unlike() -> Tensor:
@@ -600,8 +583,8 @@ def _advice(seen: Seen, away: float) -> str:
         search.zero_grad()
         with suppress(_Enough):
             seen.subject.run(seen.by_batch, inputs=scaled(), before=stop, names=[first])
-        way = _moments(got[0])[0] - kept.kept[0]
-        wanted, variance = (v.clamp_min(1e-30) for v in (kept.kept[1], _moments(got[0])[1]))
+        way = got[0][0] - kept.kept[0]
+        wanted, variance = (v.clamp_min(1e-30) for v in (kept.kept[1], got[0][1]))
         found = (way.square() / (wanted * variance).sqrt() + (variance / wanted).log().square()).mean()
         found.backward()
         return found
@@ -622,27 +605,27 @@ def _advice(seen: Seen, away: float) -> str:
 
 def _beyond(seen: Seen, away: float, anew: float) -> str:
     """What closes a gap that averages made anew leave: averages of each call, or no averages."""
-    several = [name for name, kept in seen.moments.items() if len(kept.met.runs) > 1]
-    alone = seen.off(lambda _, kept: kept.met.batch, by_call=True) if several else math.nan
+    several = {n: len(kept.met.runs) for n, kept in seen.moments.items() if len(kept.met.runs) > 1}
+    made = f"averages made anew from this batch differ by {anew:.0%}, and by"
+    alone = seen.off(None) if several else math.nan
     if alone <= away / 4:
         return (
-            f"averages made anew from this batch differ by {anew:.0%}, and by {alone:.0%} where each of the "
-            f"{max(len(seen.moments[n].met.runs) for n in several)} calls in one pass of {some(several)} has averages of its own: "
-            "give each call a layer of its own"
+            f"{made} {alone:.0%} where each of the {max(several.values())} calls in one pass of {some([*several])} has averages "
+            "of its own: give each call a layer of its own"
         )
     by_example = seen.but(nn.Module.eval, seen.each, True)
     left = seen.away(seen.run(by_example, grad=False)) if seen.each else math.nan
     if left <= away / 4:
         return (
-            f"averages made anew from this batch differ by {anew:.0%}, and by {left:.0%} where {some(seen.each)} takes each "
-            "example's own statistics in inference, too, as with track_running_stats=False"
+            f"{made} {left:.0%} where {some(seen.each)} takes each example's own statistics in inference, too, as with "
+            "track_running_stats=False"
         )
     return ""
 
 
 def _together(runs: Sequence[Met]) -> Met:
     if len(runs) == 1:
-        return replace(runs[0], runs=(runs[0].batch,))
+        return runs[0]
     means = lambda every: tuple(map(_mean, zip(*every, strict=len({*map(len, every)}) == 1)))
     halves, parts = (means([getattr(each, key) for each in runs]) for key in ("halves", "parts"))
     every, values = tuple(each.batch for each in runs), min(each.values for each in runs)
@@ -661,8 +644,8 @@ def _dropped(seen: Seen, away: float) -> str:
     variances = {n: [each.met[n].batch[1].clamp_min(1e-30) for each in (active, seen)] for n in seen.moments}
     ratios = {n: float((one / other).median()) for n, (one, other) in variances.items()}
     name = max(ratios, key=lambda n: abs(math.log(ratios[n])))
-    places = differing(seen.subject, (seen.by_batch, True), (active.by_batch, True))
-    kinds = ", ".join(sorted({kind(part(seen.subject.network, each)) for each in places}))
+    places = finding.differing(seen.subject, (seen.by_batch, True), (active.by_batch, True))
+    kinds = ", ".join(sorted({finding.kind(part(seen.subject.network, each)) for each in places}))
     return (
         f"averages made anew in training mode differ by {left:.0%} as well, for in training "
         f"{kinds or 'what else changes between the modes'} makes the variance before layer `{name}` {ratios[name]:.2g} times as "
@@ -677,14 +660,13 @@ def _values(seen: Seen) -> Told:
     if few is None or counts[few] >= RULES["values"][0] or seen.batch is None:
         return
     # a layer that cuts the batch itself takes other companions when the order is another; else half of them go
+    tried = {}
     if len(seen.subject.batch[0]) > 1:
         half = torch.arange(len(seen.subject.batch[0]) // 2)
-        tried = {"with half of the batch": seen.away(seen.run(seen.by_batch, half), seen.batch[half])}
-    else:  # half of the values of one example
+        tried["with half of the batch"] = seen.away(seen.run(seen.by_batch, half), seen.batch[half])
+    elif few in seen.moments:  # half of the values of one example
         by_half = lambda n, kept: kept.met.halves[0] if n == few and kept.met.halves else kept.met.batch
-        tried = {
-            "with mean and variance of half of these": seen.off(by_half) if few in seen.moments else math.nan
-        }
+        tried["with mean and variance of half of these"] = seen.off(by_half)
     if few in seen.cut:
         tried["in another order of the batch"] = seen.by_order()
     moved, how = max([(m, how) for how, m in tried.items() if not math.isnan(m)], default=(1.0, ""))
@@ -695,11 +677,9 @@ def _values(seen: Seen) -> Told:
 
 def _frozen(seen: Seen) -> Told:
     every = seen.parameters(n for n in seen.moments if n not in seen.each)
-    as_made = lambda p: bool((p == 0).all() or (p == 1).all())  # no training is kept by freezing these
-    still = [
-        n for n, own in every.items()
-        if any(not as_made(p) for _, p in own) and not any(p.requires_grad for _, p in own)
-    ]  # fmt: skip
+    trained = lambda p: not bool((p == 0).all() or (p == 1).all())  # or freezing keeps no training
+    frozen = lambda own: any(trained(p) for _, p in own) and not any(p.requires_grad for _, p in own)
+    still = [name for name, own in every.items() if frozen(own)]
     gap = seen.away(seen.run(seen.but(seen.by_batch, still, False), grad=False)) if still else math.nan
     if gap >= FROZEN:
         moved = all(seen.moments[n].newest > 0 for n in still)
@@ -711,27 +691,25 @@ def _companions(seen: Seen) -> Told:
     """Where the examples of a batch meet in inference, too."""
     rows, whole = slice(max(1, len(seen.subject.batch[0]) // 2)), seen.run(nn.Module.eval, grad=False)
     moved = seen.away(seen.run(nn.Module.eval, rows, grad=False), None if whole is None else whole[rows])
-    if whole is not None and moved >= RULES["companions"][0]:
-        places = meeting(seen.subject, nn.Module.eval, grad=False)
-        if places:
-            share = f"{moved:.0%}" if moved >= 0.01 else f"{100 * moved:.1g}%"
-            yield "companions", moved, places, {"share": share}
+    apart = whole is not None and moved >= RULES["companions"][0]
+    if apart and (places := finding.meeting(seen.subject, nn.Module.eval, grad=False)):
+        share = f"{moved:.0%}" if moved >= 0.01 else f"{100 * moved:.1g}%"
+        yield "companions", moved, places, {"share": share}
 
 
 def _units(seen: Seen) -> Told:
-    still, small, units, worst = {}, {}, 0, 0.0
+    still, small, units, largest = {}, {}, 0, 0.0
     for name, met in seen.met.items():
-        if met.values < 2 or name in seen.each:
-            continue
-        mean, variance = met.batch
-        eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
-        constant = variance <= 1e-13 * mean.square()  # what 32 bits leave of values that are alike
-        ratio = eps / variance[~constant].clamp_min(1e-300)
-        units += len(variance)
-        still[name], small[name] = int(constant.sum()), int((ratio >= RULES["epsilon"][0]).sum())
-        worst = max(worst, float(ratio.max())) if small[name] else worst
+        if met.values > 1 and name not in seen.each:
+            mean, variance = met.batch
+            eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
+            constant = variance <= 1e-13 * mean.square()  # what 32 bits leave of values that are alike
+            ratio = eps / variance[~constant].clamp_min(1e-300)
+            units += len(variance)
+            still[name], small[name] = int(constant.sum()), int((ratio >= RULES["epsilon"][0]).sum())
+            largest = max(largest, float(ratio.max())) if small[name] else largest
     words = {"units": units, "small": sum(small.values())}
-    for about, found, value in (("constant", still, sum(still.values())), ("epsilon", small, worst)):
+    for about, found, value in (("constant", still, sum(still.values())), ("epsilon", small, largest)):
         if any(found.values()):
             yield about, value, [n for n, k in found.items() if k], words
 
@@ -739,26 +717,24 @@ def _units(seen: Seen) -> Told:
 def _biases(seen: Seen) -> Told:
     """Biases that may be moved, each entry by another number, while the loss stays to rounding in 64 bits, of layers
     whose weights have a gradient; and the normalizer whose input moves with them and whose output does not."""
-    norms = {each.name for each in seen.anatomy.normalizers}
+    norms, own = {*seen.axes}, seen.subject.parameters
     small = _small(seen.gradient, list(seen.gradient), 3e-2) if norms else []
     if not small:
         return
     double, exact = seen.exact
     idle: dict[str, list[str]] = {}
     for name in _small({n: g for n, g in double.gradient()[1].items() if g is not None}, small, 1e-9):
-        own = seen.subject.parameters[name]
-        wave = torch.arange(1, own.numel() + 1, device=own.device).cos().to(own.dtype).view_as(own)
-        changed = {name: own + wave}
-        if abs(double.loss_at(changed) - exact) <= IDLE * max(abs(exact), 1e-6):
+        p = own[name]
+        changed = {name: p + torch.arange(1, p.numel() + 1, device=p.device).cos().to(p.dtype).view_as(p)}
+        if abs(float(double.value(changed)) - exact) <= IDLE * max(abs(exact), 1e-6):
             idle.setdefault(_subtracts(double, norms, changed), []).append(name)
-    found = [name for names in idle.values() for name in names]
-    if found:
+    if found := [name for names in idle.values() for name in names]:
         means = [name for norm, names in idle.items() if norm for name in names]
         # of normalizers none is made without β alone
         advice = ": make these layers with bias=False" * any(n.rpartition(".")[0] not in norms for n in means)
         mean = f"; the mean that is subtracted behind takes {some(means)} away{advice}" if means else ""
-        size, one = sum(seen.subject.parameters[n].numel() for n in found), len(found) == 1
-        count, do = ("1 bias", "does") if one else (f"{len(found)} biases", "do")
+        count, do = ("1 bias", "does") if len(found) == 1 else (f"{len(found)} biases", "do")
+        size = sum(own[name].numel() for name in found)
         yield "bias", len(found), found, {"count": count, "size": size, "do": do, "mean": mean}
 
 
@@ -809,7 +785,7 @@ def _blind(seen: Seen) -> Told:
         rounded = bound >= 1e-3 * abs(seen.start)  # and far beyond what 32 bits round
         subject, start = (seen.subject, seen.start) if rounded else seen.exact
         longer = ({f"{n}.weight": k * own[f"{n}.weight"] for n in names} for k in (2, 10, 100))
-        return all(abs(subject.loss_at(changed) - start) <= bound for changed in longer)
+        return all(abs(float(subject.value(changed)) - start) <= bound for changed in longer)
 
     blind = list(turns) if alike(list(turns)) else [name for name in turns if alike([name])]
     most = max(blind, key=turns.__getitem__, default="")
@@ -825,7 +801,7 @@ def _last_layer(seen: Seen) -> Told:
     rate, own = seen.learning_rate, {n: g for n, g in seen.gradient.items() if n.rpartition(".")[0] == last}
     if not any(g.any() for g in own.values()):
         return
-    after = seen.subject.loss_at({n: seen.subject.parameters[n] - rate * g for n, g in own.items()})
+    after = float(seen.subject.value({n: seen.subject.parameters[n] - rate * g for n, g in own.items()}))
     ratio = after / seen.start if seen.start > 0 else math.nan
     if ratio > RULES["last layer"][0]:
         yield "last layer", ratio, (last,), {"rate": rate, "start": seen.start, "after": after}
@@ -856,7 +832,7 @@ def _bears(seen: Seen, layer: str) -> float:
 
     def falling(k: int) -> bool:
         rate = seen.learning_rate * 4.0**k
-        after = double.loss_at((n, at[n].double() - rate * g) for n, g in slopes.items())
+        after = float(double.value((n, at[n].double() - rate * g) for n, g in slopes.items()))
         return exact - after >= rate * falls / 2
 
     above = next((k for k in range(9) if not falling(k)), 9)
@@ -865,8 +841,7 @@ def _bears(seen: Seen, layer: str) -> float:
 
 
 def _decay(seen: Seen) -> Told:
-    every = seen.parameters(each.name for each in seen.anatomy.normalizers)
-    own = {id(p): f"{name}.{n}" for name, parameters in every.items() for n, p in parameters}
+    own = {id(p): f"{name}.{n}" for name, every in seen.parameters(seen.axes).items() for n, p in every}
     groups = seen.optimizer.param_groups if seen.optimizer is not None else ()
     pulled = [(p, g["weight_decay"]) for g in groups for p in g["params"] if g.get("weight_decay")]
     decayed = {own[id(p)]: rate for p, rate in pulled if id(p) in own}
@@ -878,8 +853,3 @@ def _decay(seen: Seen) -> Told:
 TRIALS = (
     _averages, _modes, _values, _frozen, _companions, _units, _biases, _blind, _last_layer, _growth, _decay
 )  # fmt: skip
-
-
-def require_optimizer(optimizer: object) -> None:
-    if optimizer is not None and not hasattr(optimizer, "param_groups"):
-        raise BnbookError(f"an optimizer of type {type(optimizer).__name__}; expected one of torch.optim")

@@ -152,9 +152,8 @@ def _file(path: Path) -> ModuleType:
         _on_path(folder)
     while True:
         _on_path(path.parents[above])
-        dotted = ".".join(path.relative_to(path.parents[above]).with_suffix("").parts).removesuffix(
-            ".__init__"
-        )
+        dotted = ".".join(path.relative_to(path.parents[above]).with_suffix("").parts)
+        dotted = dotted.removesuffix(".__init__")
         held = getattr(sys.modules.get(dotted), "__file__", None) or "/"
         taken = dotted in sys.modules and Path(held).resolve() != path
         try:
@@ -192,11 +191,8 @@ def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) 
         missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
         first = (missing or "").split(".")[0]
         has = lambda folder: (folder / first).is_dir() or (folder / f"{first}.py").is_file()
-        above = (
-            [each for each in path.parents if str(each) not in sys.path and has(each)]
-            if path and first
-            else []
-        )
+        parents = path.parents if path and first else ()
+        above = [each for each in parents if str(each) not in sys.path and has(each)]
         if not above or not tries:  # the nearest folder above that has what it misses
             raise
         _on_path(above[0])

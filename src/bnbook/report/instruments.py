@@ -26,8 +26,6 @@ from bnbook.probes.covariate_shift import _layers as layers_of
 from bnbook.probes.covariate_shift import _owner as owner
 from bnbook.probes.functional import Batch, total_norm
 from bnbook.probes.krylov import _left as lanczos_step
-from bnbook.probes.landscape import Landscape
-from bnbook.probes.landscape import _walk as along
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.finding import (
     Anatomy,
@@ -42,7 +40,7 @@ from bnbook.report.finding import (
     put,
     units_along,
 )
-from bnbook.report.subject import Changed, Prepare, Subject, dense, described, part, some, watch
+from bnbook.report.subject import Changed, Prepare, Subject, dense, described, in_half, part, some, watch
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
 
@@ -60,12 +58,6 @@ Gradient = Mapping[str, Tensor]
 _UNSEEN = "is not seen to run by itself"
 
 
-def landscape(subject: Subject, start_loss: Tensor, gradient: Gradient, steps: Sequence[float]) -> Landscape:
-    """`bnbook.probes.landscape.along_gradient`."""
-    slopes = [gradient[n] for n in subject.parameters]
-    return along(subject, start_loss, slopes, slopes, steps)
-
-
 def _stepped(subject: Subject, gradient: Gradient, a: float) -> dict[str, Tensor]:
     return {n: torch.add(subject.parameters[n], g, alpha=-a) for n, g in gradient.items()}
 
@@ -79,12 +71,11 @@ def shift(
     """
     weights = {name for each in anatomy.layers for name in each.parameters}
     layers = layers_of({n: p for n, p in subject.parameters.items() if n in weights})
+    if not layers:
+        raise BnbookError("the network has no layer with trained weights")
     kept = {layer: own for layer, own in layers.items() if not set(own) <= {*unused}}
     if not kept:
-        none = (
-            "no layer's weights reach the loss" if layers else "the network has no layer with trained weights"
-        )
-        raise BnbookError(none)
+        raise BnbookError("no layer's weights reach the loss")
     updated, names, rows = _stepped(subject, gradient, learning_rate), list(subject.parameters), []
     for own in kept.values():
         before = [gradient[name] for name in own]
@@ -142,8 +133,7 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
             "does not reach the loss": not gave.get(name),
             "computes its weights anew in the middle of a pass": not pairs,
         }
-        why = next((why for why, stands in reasons.items() if stands), None)
-        if why:
+        if why := next((why for why, stands in reasons.items() if stands), ""):
             out.append(LeftOut("gradients by layer", name or layer.kind, why))
             continue
         weights, slopes = ([each.double() for each in side] for side in zip(*pairs, strict=True))
@@ -227,11 +217,10 @@ def moments(
             (mean, spread), (size, variance) = moment_change(*both), np.abs(own).mean(1)
             rows.append((*place, size, variance, mean[0], spread[0]))
     places, layers, *numbers = zip(*rows) if rows else ((),) * 6
-    every = [(e.name, bool(e.runs)) for e in anatomy.layers]
-    every += [(e.name, e.name in anatomy.ran) for e in anatomy.normalizers]
-    unseen = [(name, ran) for name, ran in every if name not in {layer for _, layer in before}]
     why = {True: "receives no features that can be told apart", False: _UNSEEN}
-    out = [LeftOut("moments", name, why[ran]) for name, ran in unseen]
+    seen = {layer for _, layer in before}
+    unseen = [each.name for each in (*anatomy.layers, *anatomy.normalizers) if each.name not in seen]
+    out = [LeftOut("moments", name, why[name in anatomy.ran]) for name in unseen]
     return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers)), out
 
 
@@ -261,7 +250,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 12, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 6, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -284,7 +273,7 @@ def eigenvalues(
     say: Callable[[str], None],
 ) -> Eigenvalues:
     """The three; where no examples meet they are one quantity, taken once. met: where they do as the network is."""
-    if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
+    if in_half(subject.network):
         subject = subject.but(double=True)
         try:
             subject.run()
@@ -319,10 +308,8 @@ class Statistics:
         plain = not anatomy.elsewhere and all(type(part(subject.network, n)) in torchs for n in self.names)
         self.every = not plain
         self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}  # mean and variance of each run
-        self.modes: dict[
-            Prepare, list[str]
-        ] = {}  # state -> layers that do not run in the mode that it puts them into
         self.linear: dict[str, list[tuple[Tensor, Tensor]]] = {}  # x₀ and D of each run
+        self.modes: dict[Prepare, list[str]] = {}  # layers that do not run in the mode of a state
 
     def batch(self, network: nn.Module, training: bool = True) -> None:
         for name in self.names:
@@ -646,16 +633,13 @@ def _prepared(subject: Subject, prepare: Prepare | None, changed: Changed = ()) 
     can differentiate twice."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    once_more = sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False)
     with (
         subject.twin(prepare, changed=changed) as twin,
-        once_more[0],
-        once_more[1],
-        warnings.catch_warnings(),
+        sdpa_kernel(SDPBackend.MATH),
+        torch.backends.cudnn.flags(enabled=False),
+        warnings.catch_warnings(action="ignore"),
     ):
-        leaves = [p.requires_grad_() for p in twin.network.parameters() if p.is_floating_point()]
-        warnings.simplefilter("ignore")
-        yield twin, leaves
+        yield twin, [p.requires_grad_() for p in twin.network.parameters() if p.is_floating_point()]
 
 
 def _rows(outputs: object, examples: int) -> Tensor:

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes.copies import one_line, random_states, reach, set_random_states
 from bnbook.probes.functional import Batch, Loss, total_norm
+from bnbook.probes.landscape import _walk as along
 from bnbook.report import finding, instruments
-from bnbook.report.diagnosis import Seen, diagnose, require_optimizer
+from bnbook.report.diagnosis import Seen, diagnose
 from bnbook.report.finding import Anatomy
 from bnbook.report.foreign import tried
 from bnbook.report.instruments import LeftOut
@@ -27,6 +28,7 @@ from bnbook.report.subject import (
     by_channel,
     dense,
     described,
+    in_half,
     moved,
     scaling,
     some,
@@ -81,7 +83,8 @@ def measure(
     if others and len(others[-1][0]) < len(batch[0]):  # the rest of a loader, of one example perhaps
         others.pop()
     learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
-    require_optimizer(optimizer)
+    if optimizer is not None and not hasattr(optimizer, "param_groups"):
+        raise BnbookError(f"an optimizer of type {type(optimizer).__name__}; expected one of torch.optim")
     models = [unwrapped(each) for each in models]
     for each in models:
         _refuse_unready(each)
@@ -128,16 +131,15 @@ class _One:
             say(f"only the loss is measured: {hindrance}")
         else:
             scape = self._attempt("landscape", self._landscape)
-            shift = self._attempt("covariate shift", lambda: self._shift(anatomy, findings))
-            layers = self._kept("gradients by layer", lambda: instruments.by_layer(subject, anatomy, start))
-            places = self._kept("moments", lambda: instruments.moments(subject, anatomy, g, rate))
+            shift = self._attempt("covariate shift", self._shift, anatomy, findings)
+            layers = self._attempt("gradients by layer", instruments.by_layer, subject, anatomy, start)
+            places = self._attempt("moments", instruments.moments, subject, anatomy, g, rate)
             if self.eigenvalues:
                 values = instruments.eigenvalues(subject, anatomy, findings.meeting, self._attempt, say)
             if self.others:
                 every = [subject.batch, *self.others]
-                several = self._attempt("several batches", lambda: instruments.over_batches(subject, every))
-            inputs = [each for each, _ in self.others]
-            how = float(start), g, layers, rate, self.optimizer, inputs
+                several = self._attempt("several batches", instruments.over_batches, subject, every)
+            how = float(start), g, layers, rate, self.optimizer, [inputs for inputs, _ in self.others]
             said = self._attempt("diagnosis", lambda: diagnose(Seen(subject, anatomy, *how)))
         if places and (lost := places.not_finite):
             say(f"moments are not finite numbers, before or after one step, in {some(lost)}")
@@ -176,7 +178,7 @@ class _One:
         for _ in range(8):  # half of the passes of a network that tosses a coin agree with the first
             if not finding.near(value, self.start):
                 break
-            value = torch.tensor(subject.loss_at(), dtype=torch.float64)
+            value = subject.value().double()
         same = {n: subject.filled(n, g) for n, g in again.items()}
         repeats = finding.repeats((self.start, gradient), (value, same))
         del again, same  # each as large as the network
@@ -208,9 +210,14 @@ class _One:
             )
         return ""
 
-    def _attempt(self, what: str, instrument: Callable[[], Any]) -> Any:
+    def _attempt(self, what: str, instrument: Callable[..., Any], *given: Any) -> Any:
+        """What an instrument gives, without the layers that it leaves out, which are put down."""
         try:
-            return instrument()
+            found = instrument(*given)
+            if isinstance(found, tuple) and found and isinstance(found[-1], list):
+                found, out = found
+                self.left_out += out
+            return found
         except BnbookError as error:
             why = str(error)
         except Exception as error:
@@ -220,17 +227,12 @@ class _One:
         self.warnings.append(f"{what} not measured: {why}")
         return None
 
-    def _kept(self, what: str, instrument: Callable[[], tuple[Any, list[LeftOut]]]) -> Any:
-        """What an instrument gives, beside the layers that it leaves out."""
-        found, out = self._attempt(what, instrument) or (None, [])
-        self.left_out += out
-        return found
-
     def _landscape(self) -> Any:
-        if not any(g.any() for g in self.gradient.values()):
+        slopes = [self.gradient[name] for name in self.subject.parameters]
+        if not any(g.any() for g in slopes):
             raise BnbookError("the gradient is zero in every parameter, so that there is no way along it")
         steps = [length * self.learning_rate for length in self.lengths]
-        found = instruments.landscape(self.subject, self.start, self.gradient, steps)
+        found = along(self.subject, self.start, slopes, slopes, steps)
         finite = torch.isfinite(found.gradient_distance) & torch.isfinite(found.loss)
         lost = [k for k, fits in zip(self.lengths, finite, strict=True) if not fits]
         if lost:
@@ -241,7 +243,6 @@ class _One:
     def _shift(self, anatomy: Anatomy, findings: Findings) -> Any:
         how = self.gradient, findings.unused, self.learning_rate
         shift, out = instruments.shift(self.subject, anatomy, *how)
-        self.left_out += out
         none = [n for n, c in zip(shift.names, shift.cosine, strict=True) if torch.isnan(c)]
         if none:
             of = f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({some(none)})"
@@ -251,7 +252,7 @@ class _One:
                 'layers run in another order than they are registered: "the layers before" of the covariate '
                 "shift are those registered before"
             )
-        return shift
+        return shift, out
 
 
 # ---- What is asked of a model, a batch and settings before anything runs ---------------------------------------------
@@ -391,13 +392,14 @@ def _of_the_loss(subject: Subject) -> tuple[float | None, bool]:
 
     def of(change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float | None:
         """The loss of outputs and targets that are changed before it sees them; None where it does not take them."""
-        with suppress(Exception), subject.twin() as twin, warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
-            return (
-                float(twin.loss(*change(outputs, twin.targets)))
-                if len(outputs) == len(twin.targets)
-                else None
-            )
+        with (
+            suppress(Exception),
+            subject.twin() as twin,
+            warnings.catch_warnings(action="ignore"),
+            torch.no_grad(),
+        ):
+            if len(outputs) == len(twin.targets):
+                return float(twin.loss(*change(outputs, twin.targets)))
         return None
 
     once, twice = of(lambda y, t: (y.clone(), t)), of(lambda y, t: (torch.cat([y] * 2), torch.cat([t] * 2)))
@@ -414,19 +416,15 @@ def _unregistered(subject: Subject) -> list[str]:
     with subject.twin() as twin:
         inside = {id(each) for each in (*twin.network.modules(), *twin.network.parameters())}
         others = [(n, m) for n, m in reach(twin.network) if isinstance(m, nn.Module) and id(m) not in inside]
-        leaves = [
-            (n, p) for n, m in others for p in m.parameters() if p.requires_grad and id(p) not in inside
-        ]
-        if not leaves:
-            return []
-        found = subject.differentiate(twin.value(), [p for _, p in leaves])
+        every = [(n, p) for n, m in others for p in m.parameters()]
+        leaves = [(n, p) for n, p in every if p.requires_grad and id(p) not in inside]
+        found = subject.differentiate(twin.value(), [p for _, p in leaves]) if leaves else []
     names = dict.fromkeys(name for (name, _), g in zip(leaves, found, strict=True) if g is not None)
     return [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
 
 
 def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None, spread: bool) -> Iterator[str]:
-    network = subject.network
-    half = any(p.dtype in (torch.float16, torch.bfloat16) for p in network.parameters())
+    network, half = subject.network, in_half(subject.network)
     if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if half else 1):
         scale, other = "gradients and β scale with the batch", "of another batch size it is another loss"
         rest = scale if abs(mean - 2) < 0.1 else other

@@ -69,13 +69,11 @@ class Report:
     def summary(self) -> Iterator[tuple[str, float | None]]:
         """The rows of `table`: what a number is called, and the number."""
         scape, shift, moments, several = self.landscape, self.shift, self.moments, self.batches
+        along = lambda value: float(value(scape)) if scape else None
         yield "loss of the batch", self.loss
-        yield "gradient norm", float(scape.start_norm) if scape else None
-        yield (
-            "range of the loss along the gradient",
-            float(scape.loss.max() - scape.loss.min()) if scape else None,
-        )
-        yield "largest change of the gradient", float(scape.gradient_distance.max()) if scape else None
+        yield "gradient norm", along(lambda s: s.start_norm)
+        yield "range of the loss along the gradient", along(lambda s: s.loss.max() - s.loss.min())
+        yield "largest change of the gradient", along(lambda s: s.gradient_distance.max())
         yield "effective β", self.effective_smoothness
         cosine = shift.cosine[1:] if shift else torch.zeros(0)  # the first layer has none before it
         known = float(cosine.nanmean()) if bool(cosine.isfinite().any()) else None
@@ -123,12 +121,14 @@ class Report:
 
         figure = Figure(figsize=(8.0, 5.6), layout="constrained")
         every = [*figure.subplots(2, 2).flat]
-        for ax, (title, (below, points)) in zip(every, PANELS.items(), strict=True):
+        for ax, (title, (below, part, values)) in zip(every, PANELS.items(), strict=True):
             ax.set(title=title, xlabel=below)
             ax.spines[["top", "right"]].set_visible(False)
             for report, (ink, mark) in zip(self._all(), LINES, strict=False):
-                if drawn := points(report):
-                    x, y = (np.asarray(each) for each in drawn)
+                if found := getattr(report, part):
+                    y = np.asarray(torch.as_tensor(values(found)).cpu())
+                    steps = report.landscape.steps / report.learning_rate if below == _STEP else None
+                    x = np.arange(1, len(y) + 1) if steps is None else np.asarray(steps.cpu())
                     ax.plot(x, y, color=ink, marker=mark, markersize=4, label=report.name)
                     if ax is every[0]:
                         ax.axhline(report.loss, color=ink, linewidth=0.8, linestyle=":")
@@ -188,25 +188,17 @@ class Report:
 LINES = ("#0072b2", "o"), ("#d55e00", "s")  # inks apart for every kind of colour vision, and marks
 
 
-def _along(report: Report, values: Callable[[Landscape], Any]) -> tuple | None:
-    scape = report.landscape
-    return scape and ((scape.steps / report.learning_rate).cpu(), values(scape).cpu())
-
-
-def _over(layers: CovariateShift | LayerGradients | None, values: Callable[[Any], Any]) -> tuple | None:
-    return layers and (range(1, len(layers.names) + 1), values(layers))
-
-
 _STEP = "step along the gradient, in learning rates"
-#: Title -> what stands below, and the points of a report: x and y, or None.
-PANELS: dict[str, tuple[str, Callable[[Report], tuple | None]]] = {
-    "loss (dotted: where it stands)": (_STEP, lambda r: _along(r, lambda s: s.loss)),
+#: Title -> what stands below, and of which part of a report which numbers are drawn.
+PANELS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "loss (dotted: where it stands)": (_STEP, "landscape", lambda s: s.loss),
     "change of the gradient over its norm": (
         _STEP,
-        lambda r: _along(r, lambda s: s.gradient_distance / s.start_norm),
+        "landscape",
+        lambda s: s.gradient_distance / s.start_norm,
     ),
-    "covariate shift: cosine of G and G′": ("layer", lambda r: _over(r.shift, lambda s: s.cosine.cpu())),
-    "gradient norm of the weights": ("layer", lambda r: _over(r.gradients, lambda g: g.weight)),
+    "covariate shift: cosine of G and G′": ("layer", "shift", lambda s: s.cosine),
+    "gradient norm of the weights": ("layer", "gradients", lambda g: g.weight),
 }
 _STYLE = (
     "body,html{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:1rem auto;padding:0 1rem;color-scheme:light}"

@@ -52,11 +52,10 @@ class Twin:
     def reduced(self, outputs: Any) -> Tensor:
         with _no_exit("loss"), _Widened() if self.subject.double else nullcontext():
             found = self.loss(outputs, self.targets)
-        if not isinstance(found, Tensor) or found.dim():
-            a = isinstance(found, Tensor)
-            kind = f"shape {tuple(found.shape)}" if a else f"type {type(found).__name__}"
-            raise BnbookError(f"a loss of {kind}; expected one number; reduce it by mean or sum")
-        return found
+        if isinstance(found, Tensor) and not found.dim():
+            return found
+        kind = f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"type {type(found).__name__}"
+        raise BnbookError(f"a loss of {kind}; expected one number; reduce it by mean or sum")
 
 
 @contextmanager
@@ -127,10 +126,10 @@ class Subject:
                 prepare(network)
             modules = dict(network.named_modules())
             for name in (modules if names is None else names) if before or behind else ():
-                looking = watch(
-                    modules[name], before and partial(before, name), behind and partial(behind, name)
-                )
-                for hook in looking:  # what they hold would keep the copy until its circle is found
+                bound = (look and partial(look, name) for look in (before, behind))
+                for hook in watch(
+                    modules[name], *bound
+                ):  # what they hold keeps the copy until its circle is found
                     looks.callback(hook.remove)
             yield Twin(self, network, loss, inputs, targets, own)
 
@@ -169,9 +168,6 @@ class Subject:
         """L(θ), ()."""
         with self.twin(changed=changed) as twin:
             return twin.value().detach()
-
-    def loss_at(self, changed: Changed = ()) -> float:
-        return float(self.value(changed))
 
     def pick(self, outputs: Any) -> Any:
         """The output that is asked for."""
@@ -219,16 +215,13 @@ def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -
 
 def _with_layers(network: nn.Module) -> nn.Module:
     """The network; where there are models of Keras in it, a copy, whose parameters have the names that a further copy has."""
-    return _registered(copy.deepcopy(network)) if any(map(_of_keras, network.modules())) else network
-
-
-def _of_keras(module: nn.Module) -> bool:
-    return hasattr(module, "_flatten_layers")
+    keras = any(hasattr(each, "_flatten_layers") for each in network.modules())
+    return _registered(copy.deepcopy(network)) if keras else network
 
 
 def _registered(network: nn.Module) -> nn.Module:
     """The same, in which torch sees the layers of models of Keras, which these keep in lists of their own."""
-    for model in [each for each in network.modules() if _of_keras(each)]:
+    for model in [each for each in network.modules() if hasattr(each, "_flatten_layers")]:
         for layer in model._flatten_layers(include_self=False):
             if layer not in model._modules.values():
                 model._modules.setdefault(layer.name, layer)
@@ -240,6 +233,10 @@ def unwrapped(model: nn.Module) -> nn.Module:
     while isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)) or is_compiled(model):
         model = model._orig_mod if is_compiled(model) else model.module
     return model
+
+
+def in_half(network: nn.Module) -> bool:
+    return any(p.dtype in (torch.float16, torch.bfloat16) for p in network.parameters())
 
 
 def part(network: nn.Module, name: str) -> nn.Module:
@@ -299,11 +296,7 @@ def _mark(value: Any) -> Any:
     if isinstance(value, Tensor):
         try:
             held = _hash(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-        except (
-            RuntimeError,
-            NotImplementedError,
-            TypeError,
-        ):  # no bytes: on the meta device, sparse, quantized
+        except (RuntimeError, TypeError):  # no bytes: on the meta device, sparse, quantized
             held = value._version
         return tuple(value.shape), value.dtype, value.requires_grad, held
     if isinstance(value, np.ndarray):
