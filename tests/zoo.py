@@ -42,7 +42,7 @@ class Animal:
     shifted: bool = True  # whether the covariate shift is taken again by hand
     curved: bool = True  # and λ_max
     held: bool = (
-        True  # also with the statistics held constant, which the slow twin does for torch's batch norm alone
+        True  # also with statistics held constant, as the slow twin does for torch's batch norm alone
     )
     tokens: int = 0  # vocabulary, for inputs of whole numbers
 
@@ -199,6 +199,9 @@ def held(module: nn.Module, input: Tensor) -> Tensor:
 # --- the networks ------------------------------------------------------------------------------------
 
 
+_l = nn.Linear
+
+
 def stack(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers).double()
 
@@ -225,6 +228,11 @@ class Net(nn.Module):
 
 def net(function: Callable, **parts: Any) -> nn.Module:
     return Net(function, **parts).double()
+
+
+def between(function: Callable, width: int = 8, **parts: Any) -> nn.Module:
+    """Something, (itself, (B, width)), between two dense layers a and f."""
+    return net(lambda s, x: s.f(function(s, s.a(x))), a=_l(6, width), **parts, f=_l(width, K))
 
 
 def of(n: int) -> dict[str, nn.Parameter]:
@@ -393,10 +401,9 @@ def Half():
     return Net(function, a=_l(6, 8).bfloat16(), f=_l(8, K))
 
 
-def Marked():
+def marked():
     """What its owner wrote on a parameter belongs to the function."""
-    function = lambda s, x: s.f(torch.tanh(F.linear(x, s.a.weight * getattr(s.a.weight, "scale", 1.0))))
-    model = net(function, a=_l(6, 8), f=_l(8, K))
+    model = between(lambda s, h: torch.tanh(h * getattr(s.a.weight, "scale", 1.0)))
     model.a.weight.scale = 2.0
     return model
 
@@ -431,32 +438,30 @@ class Named(nn.Module):
 
 def turned(time):
     """Time first inside: of as many steps as examples, or of fewer."""
-    cell = lambda: Net(
-        time_first, w=nn.Parameter(torch.randn(6, 5) * 0.4), u=nn.Parameter(torch.randn(5, 5) * 0.4)
-    )
+    weight = lambda n: nn.Parameter(torch.randn(n, 5) * 0.4)
+    cell = lambda: Net(time_first, w=weight(6), u=weight(5))
     model = lambda: net(lambda s, x: s.f(s.g(s.t(x))[-1]), t=Turned(), g=cell(), f=_l(5, K))
     return Animal(model, (time, 6), says=NONE_MEET)
 
 
-def body():
-    return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 8))
+def recomputed(reentrant=None, whole=False):
+    """A block that is computed once more on the way back, with the layer before it; None: not so."""
+    block = nn.Sequential(_l(8, 8), nn.BatchNorm1d(8), nn.Tanh(), _l(8, 8))
+    again = lambda run, x: run(x) if reentrant is None else checkpoint(run, x, use_reentrant=reentrant)
+    behind = lambda s, x: s.f(again(s.body, s.a(x)))
+    both = lambda s, x: s.f(again(lambda z: s.body(s.a(z)), x.requires_grad_()))
+    return net(both if whole else behind, a=_l(6, 8), body=block, f=_l(8, K))
 
 
 def tied():
-    model = net(lambda s, x: s.c(torch.tanh(s.b(torch.tanh(s.a(x))))), a=_l(6, 6), b=_l(6, 6), c=_l(6, K))
+    model = between(lambda s, h: torch.tanh(s.b(torch.tanh(h))), 6, b=_l(6, 6))
     model.b.weight = model.a.weight
     return model
 
 
-def _l(*sizes):
-    return nn.Linear(*sizes)
-
-
 def zeroed():
-    model = net(
-        lambda s, x: s.f(torch.tanh(s.a(x)) + s.n(s.b(torch.tanh(s.a(x))))),
-        a=_l(6, 8), b=_l(8, 8), n=nn.BatchNorm1d(8), f=_l(8, K),
-    )  # fmt: skip
+    add = lambda s, h: torch.tanh(h) + s.n(s.b(torch.tanh(h)))
+    model = between(add, b=_l(8, 8), n=nn.BatchNorm1d(8))
     nn.init.zeros_(model.n.weight)
     return model
 
@@ -516,47 +521,34 @@ NORMED = lambda norm=None, width=8: stack(
 
 
 def conv(kind, norm, shape):
-    layers = (
-        kind(2, 4, 3, padding=1),
-        norm(4),
-        nn.ReLU(),
-        kind(4, 4, 3),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.LazyLinear(K),
-    )
-    model = stack(*layers)
+    first = kind(2, 4, 3, padding=1), norm(4), nn.ReLU()
+    model = stack(*first, kind(4, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(K))
     model.eval()(torch.zeros(2, *shape, dtype=torch.float64))
     return model.train()
 
 
 NONE_MEET = ("no layer in which the examples of a batch meet",)
+NO_AVERAGES, NEITHER = ("population",), ("constant", "population")  # λ_max that are not defined
 
 ZOO: dict[str, Animal] = {
     "plain": Animal(lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)), says=NONE_MEET, normalizers=0),
-    "batch norm": Animal(NORMED, lacks=("population",), normalizers=1, says=("no population statistics yet",)),
+    "batch norm": Animal(NORMED, lacks=NO_AVERAGES, normalizers=1, says=("no population statistics yet",)),
     "filled averages": Animal(lambda: seen(NORMED()), normalizers=1),
     "averages without their counter": Animal(lambda: with_average("num_batches_tracked", 0), normalizers=1),
-    "a variance below zero": Animal(lambda: with_average("running_var", -1.0), lacks=("population",), says=("below zero",)),
+    "a variance below zero": Animal(lambda: with_average("running_var", -1.0), lacks=NO_AVERAGES, says=("below zero",)),
     "no averages": Animal(
-        lambda: NORMED(nn.BatchNorm1d(8, track_running_stats=False)), lacks=("population",),
-        says=("keeps no running averages",),
+        lambda: NORMED(nn.BatchNorm1d(8, track_running_stats=False)), lacks=NO_AVERAGES, says=("keeps no running averages",)
     ),
     "in inference": Animal(lambda: seen(NORMED()).eval(), says=("inference mode",), curved=False),
-    "batch norm without γ and β": Animal(
-        lambda: NORMED(nn.BatchNorm1d(8, affine=False)), lacks=("population",), normalizers=1
-    ),
+    "batch norm without γ and β": Animal(lambda: NORMED(nn.BatchNorm1d(8, affine=False)), lacks=NO_AVERAGES, normalizers=1),
     "images": Animal(
-        lambda: conv(nn.Conv2d, nn.BatchNorm2d, (2, 5, 5)), (2, 5, 5), lacks=("population",), normalizers=1
+        lambda: conv(nn.Conv2d, nn.BatchNorm2d, (2, 5, 5)), (2, 5, 5), lacks=NO_AVERAGES, normalizers=1
     ),
-    "sequences": Animal(lambda: conv(nn.Conv1d, nn.BatchNorm1d, (2, 7)), (2, 7), lacks=("population",)),
-    "volumes": Animal(
-        lambda: conv(nn.Conv3d, nn.BatchNorm3d, (2, 4, 4, 4)), (2, 4, 4, 4), lacks=("population",)
-    ),
+    "sequences": Animal(lambda: conv(nn.Conv1d, nn.BatchNorm1d, (2, 7)), (2, 7), lacks=NO_AVERAGES),
+    "volumes": Animal(lambda: conv(nn.Conv3d, nn.BatchNorm3d, (2, 4, 4, 4)), (2, 4, 4, 4), lacks=NO_AVERAGES),
     "transposed and grouped": Animal(
         lambda: stack(
-            nn.ConvTranspose2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2),
-            nn.Flatten(), _l(36, K),
+            nn.ConvTranspose2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2), nn.Flatten(), _l(36, K)
         ),
         (2, 3, 3), says=NONE_MEET, normalizers=1,
     ),
@@ -564,90 +556,75 @@ ZOO: dict[str, Animal] = {
         lambda: net(lambda s, x: s.f(s.n(s.e(x)).mean(1)), e=nn.Embedding(9, 6), n=nn.LayerNorm(6), f=_l(6, K)),
         (3,), tokens=9, says=NONE_MEET, normalizers=1,
     ),
-    "attention": Animal(lambda: net(
+    "attention": Animal(
+        lambda: net(
             lambda s, x: s.last(s.norm(x + s.attend(x, x, x, need_weights=False)[0]).mean(1)),
             attend=nn.MultiheadAttention(6, 2, batch_first=True), norm=nn.LayerNorm(6), last=_l(6, K),
-        ), (3, 6), normalizers=1),
-    "fused attention": Animal(lambda: net(  # torch's fused kernel, called directly
+        ),
+        (3, 6), normalizers=1,
+    ),
+    "fused attention": Animal(  # torch's fused kernel, called directly
+        lambda: net(
             lambda s, x: s.last(F.scaled_dot_product_attention(*s.mix(x).chunk(3, -1)).mean(1)), mix=_l(6, 18), last=_l(6, K)
-        ), (3, 6), normalizers=0),
+        ),
+        (3, 6), normalizers=0,
+    ),
     "recurrent": Animal(
         lambda: net(
             lambda s, x: s.last(s.norm(s.run(x)[0][:, -1])),
             run=nn.LSTM(6, 5, batch_first=True), norm=nn.BatchNorm1d(5), last=_l(5, K),
-        ), (3, 6), lacks=("population",), normalizers=1,
+        ),
+        (3, 6), lacks=NO_AVERAGES, normalizers=1,
     ),
     "dropout": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.5), _l(20, K)), says=NONE_MEET),
     "dropout at rest": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.9), _l(20, K)).eval()),
     "in place": Animal(
         lambda: stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), _l(8, 8), nn.SiLU(inplace=True), _l(8, K)),
-        lacks=("population",),
+        lacks=NO_AVERAGES,
     ),
     "added in place": Animal(
-        lambda: net(
-            lambda s, x: s.f(s.n(s.a(x)).add_(1.0).mul_(0.5)), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
-        ),
-        lacks=("population",), normalizers=1,
+        lambda: between(lambda s, h: s.n(h).add_(1.0).mul_(0.5), n=nn.BatchNorm1d(8)), lacks=NO_AVERAGES, normalizers=1
     ),
     "tied weights": Animal(tied, says=("shares its weights",), shifted=False),
     "one layer run twice": Animal(
-        lambda: net(lambda s, x: s.f(torch.tanh(s.a(torch.tanh(s.a(x))))), a=_l(6, 6), f=_l(6, K)),
-        says=("runs 2 times",),
+        lambda: between(lambda s, h: torch.tanh(s.a(torch.tanh(h))), 6), says=("runs 2 times",)
     ),
     "by keyword": Animal(
-        lambda: net(
-            lambda s, x: s.f(torch.relu(s.n(input=s.a(x)))), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
-        ),
-        lacks=("population",), normalizers=1,
+        lambda: between(lambda s, h: torch.relu(s.n(input=h)), n=nn.BatchNorm1d(8)), lacks=NO_AVERAGES, normalizers=1
     ),
     "an unused layer": Animal(
         lambda: net(lambda s, x: (s.spare(x), s.f(torch.tanh(s.a(x))))[1], a=_l(6, 8), f=_l(8, K), spare=_l(6, 8)),
         says=("spare", "does not reach the loss"), shifted=False,
     ),
-    "a zero at the end": Animal(zeroed, lacks=("population",), says=("have no gradient",)),
-    "a frozen part": Animal(frozen_part, lacks=("population",), says=("is frozen",), normalizers=1),
+    "a zero at the end": Animal(zeroed, lacks=NO_AVERAGES, says=("have no gradient",)),
+    "a frozen part": Animal(frozen_part, lacks=NO_AVERAGES, says=("is frozen",), normalizers=1),
     "averages by hand": Animal(
         lambda: NORMED(Net(by_hand, **of(8), mean=torch.zeros(8), var=torch.ones(8))),
-        lacks=("population",), normalizers=1, held=False),
+        lacks=NO_AVERAGES, normalizers=1, held=False,
+    ),
     "norm and activation in one": Animal(
-        lambda: stack(_l(6, 8), Activated(8), _l(8, K)), lacks=("population",), normalizers=1, curved=False
+        lambda: stack(_l(6, 8), Activated(8), _l(8, K)), lacks=NO_AVERAGES, normalizers=1, curved=False
     ),
-    "ghost batches": Animal(
-        lambda: NORMED(Ghost(8)), lacks=("constant", "population"), normalizers=1, says=("does more than normalize",)
-    ),
+    "ghost batches": Animal(lambda: NORMED(Ghost(8)), lacks=NEITHER, normalizers=1, says=("does more than normalize",)),
     "layer norm of one's own": Animal(
-        lambda: net(lambda s, x: s.f(s.n(s.a(x)).mean(1)), a=_l(6, 5), n=Net(lambda _s, x: F.layer_norm(x, x.shape[-1:])),
-                    f=_l(5, K)),
-        (3, 6),
-        normalizers=1,
+        lambda: between(lambda s, h: s.n(h).mean(1), 5, n=Net(lambda _s, x: F.layer_norm(x, x.shape[-1:]))),
+        (3, 6), normalizers=1,
     ),
     "layer norm of channels": Animal(
         lambda: stack(nn.Conv2d(2, 4, 3), Channels(4), nn.GELU(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1
     ),
     "weight norm": Animal(
-        lambda: longer(stack(parametrizations.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K))), normalizers=0,
-        shifted=False,
+        lambda: longer(stack(parametrizations.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K))), normalizers=0, shifted=False
     ),
     "spectral norm": Animal(
         lambda: stack(parametrizations.spectral_norm(_l(6, 8)), nn.Tanh(), _l(8, K)), normalizers=0, shifted=False
     ),
     "orthogonal": Animal(
-        lambda: stack(parametrizations.orthogonal(_l(6, 6)), nn.Tanh(), _l(6, K)), normalizers=0, shifted=False,
-        exact=1e-5,
+        lambda: stack(parametrizations.orthogonal(_l(6, 6)), nn.Tanh(), _l(6, K)), normalizers=0, shifted=False, exact=1e-5
     ),
     "weight norm by a hook": Animal(old_weight_norm, normalizers=0, shifted=False),
-    "checkpoint": Animal(
-        lambda: net(
-            lambda s, x: s.f(checkpoint(s.body, s.a(x), use_reentrant=False)), a=_l(6, 8), body=body(), f=_l(8, K)
-        ),
-        lacks=("population",), normalizers=1,
-    ),
-    "reentrant checkpoint": Animal(
-        lambda: net(
-            lambda s, x: s.f(checkpoint(s.body, s.a(x), use_reentrant=True)), a=_l(6, 8), body=body(), f=_l(8, K)
-        ),
-        lacks=("population",), normalizers=1, curved=False,
-    ),
+    "checkpoint": Animal(lambda: recomputed(False), lacks=NO_AVERAGES, normalizers=1),
+    "reentrant checkpoint": Animal(lambda: recomputed(True), lacks=NO_AVERAGES, normalizers=1, curved=False),
     "several outputs": Animal(
         lambda: net(lambda s, x: (s.a(x), s.f(torch.tanh(s.a(x)))), a=_l(6, 8), f=_l(8, K)), output=1
     ),
@@ -661,57 +638,48 @@ ZOO: dict[str, Animal] = {
     "bfloat16": Animal(
         lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)).bfloat16(), says=("half precision",), exact=5e-2, shifted=False
     ),
-    "single precision": Animal(lambda: NORMED().float(), lacks=("population",), exact=1e-3),
-    "a scripted block": Animal(
-        scripted, lacks=("constant", "population"), normalizers=1, says=("scripted block",)
-    ),
+    "single precision": Animal(lambda: NORMED().float(), lacks=NO_AVERAGES, exact=1e-3),
+    "a scripted block": Animal(scripted, lacks=NEITHER, normalizers=1, says=("scripted block",)),
     "Python's random numbers": Animal(lambda: stack(_l(6, 8), flip(random.random), _l(8, K)), says=NONE_MEET),
     "NumPy's random numbers": Animal(lambda: stack(_l(6, 8), flip(np.random.rand), _l(8, K)), says=NONE_MEET),
     "a generator of its own": Animal(lambda: stack(_l(6, 8), drawn(), _l(8, K)), says=NONE_MEET),
-    "by torch's function": Animal(
-        lambda: NORMED(Functional(8)), lacks=("population",), normalizers=1, curved=False
-    ),
+    "by torch's function": Animal(lambda: NORMED(Functional(8)), lacks=NO_AVERAGES, normalizers=1, curved=False),
     "attention with a fast path": Animal(
         lambda: net(
-            lambda s, x: s.f(s.n(s.e(x).mean(1))), e=nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True),
-            n=nn.BatchNorm1d(6), f=_l(6, K),
+            lambda s, x: s.f(s.n(s.e(x).mean(1))),
+            e=nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True), n=nn.BatchNorm1d(6), f=_l(6, K),
         ),
-        (3, 6), lacks=("population",), normalizers=3,
+        (3, 6), lacks=NO_AVERAGES, normalizers=3,
     ),
     "counts in itself": Animal(lambda: stack(_l(6, 8), Net(counting, calls=0, seen=[]), nn.Tanh(), _l(8, K)), says=NONE_MEET),
-    "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
+    "hooks of the owner": Animal(hooked, lacks=NO_AVERAGES, normalizers=1),
     "averages in buffers": Animal(
-        lambda: NORMED(InBuffers(8)), lacks=("population",), normalizers=1, held=False,
-        says=("no population statistics yet",),
+        lambda: NORMED(InBuffers(8)), lacks=NO_AVERAGES, normalizers=1, held=False, says=("no population statistics yet",)
     ),
-    "averages in buffers, filled": Animal(
-        lambda: seen(NORMED(InBuffers(8))), normalizers=1, curved=False
-    ),
+    "averages in buffers, filled": Animal(lambda: seen(NORMED(InBuffers(8))), normalizers=1, curved=False),
     "a slope inside": Animal(lambda: net(energy, a=_l(6, 8), b=_l(8, 1), f=_l(6, K)), says=NONE_MEET, normalizers=0),
     "mixed precision": Animal(
-        lambda: Net(mixed, a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)), lacks=("population",), normalizers=1,
-        exact=5e-2, shifted=False, curved=False
+        lambda: Net(mixed, a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)), lacks=NO_AVERAGES, normalizers=1,
+        exact=5e-2, shifted=False, curved=False,
     ),
-    "whitened": Animal(lambda: NORMED(Net(whitened)), lacks=("constant", "population")),
+    "whitened": Animal(lambda: NORMED(Net(whitened)), lacks=NEITHER),
     "experts": Animal(
         lambda: net(experts, gate=_l(6, 3), f=_l(8, K), each=nn.ModuleList([_l(6, 8) for _ in range(3)])),
-        says=NONE_MEET, shifted=False),
+        says=NONE_MEET, shifted=False,
+    ),
     "a lock": Animal(lambda: net(locked, a=_l(6, 8), f=_l(8, K), lock=threading.Lock()), says=NONE_MEET),
-    "pruned": Animal(pruned, lacks=("population",), normalizers=1, shifted=False),
-    "one norm twice": Animal(normed_twice, lacks=("population",), normalizers=1),
+    "pruned": Animal(pruned, lacks=NO_AVERAGES, normalizers=1, shifted=False),
+    "one norm twice": Animal(normed_twice, lacks=NO_AVERAGES, normalizers=1),
     "the largest of a batch": Animal(
-        lambda: NORMED(Net(lambda _s, x: x / (x.abs().amax(0) + 1e-5))), lacks=("constant", "population"),
-        normalizers=1,
+        lambda: NORMED(Net(lambda _s, x: x / (x.abs().amax(0) + 1e-5))), lacks=NEITHER, normalizers=1
     ),
     "attention over the batch": Animal(
-        lambda: net(
-            lambda s, x: s.f(torch.softmax(s.a(x) @ s.a(x).t(), 1) @ x), a=_l(6, 6), f=_l(6, K)
-        ),
-        lacks=("constant", "population"), says=("runs 2 times",),
+        lambda: net(lambda s, x: s.f(torch.softmax(s.a(x) @ s.a(x).t(), 1) @ x), a=_l(6, 6), f=_l(6, K)),
+        lacks=NEITHER, says=("runs 2 times",),
     ),
     "embeddings with sparse gradients": Animal(
-        lambda: net(lambda s, x: s.f(s.e(x).mean(1)), e=nn.Embedding(9, 6, sparse=True), f=_l(6, K)), (3,),
-        tokens=9, says=NONE_MEET,
+        lambda: net(lambda s, x: s.f(s.e(x).mean(1)), e=nn.Embedding(9, 6, sparse=True), f=_l(6, K)),
+        (3,), tokens=9, says=NONE_MEET,
     ),
     "both ways in time": Animal(
         lambda: net(
@@ -721,50 +689,47 @@ ZOO: dict[str, Animal] = {
         (3, 6), says=NONE_MEET,
     ),
     "the book's batch norm": Animal(
-        lambda: NORMED(make_normalizer("batch", 8)), lacks=("population",), normalizers=1, curved=False
+        lambda: NORMED(make_normalizer("batch", 8)), lacks=NO_AVERAGES, normalizers=1, curved=False
     ),
     "held at rest by its own code": Animal(
-        lambda: seen(NORMED(Kept(8))), lacks=("batch", "constant", "population"), normalizers=1,
+        lambda: seen(NORMED(Kept(8))), lacks=("batch", *NEITHER), normalizers=1,
         says=("own code keeps these", r"puts 1.norm \(BatchNorm1d\) into inference mode"),
     ),
     "held in training by its own code": Animal(
-        lambda: NORMED(Kept(8, True)), lacks=("constant", "population"), normalizers=1,
+        lambda: NORMED(Kept(8, True)), lacks=NEITHER, normalizers=1,
         says=(r"puts 1.norm \(BatchNorm1d\) into training mode",),
     ),
     "two norms, one held at rest": Animal(
         lambda: stack(_l(6, 8), Kept(8), _l(8, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)),
-        lacks=("batch", "constant", "population"), normalizers=2,
+        lacks=("batch", *NEITHER), normalizers=2,
     ),
     "a traced network": Animal(
         lambda: nn.Sequential(
-            torch.jit.trace(seen(NORMED()).eval(), torch.zeros(B, 6).double(), check_trace=False),
-            _l(K, K).double(),
+            torch.jit.trace(seen(NORMED()).eval(), torch.zeros(B, 6).double(), check_trace=False), _l(K, K).double()
         ),
         says=NONE_MEET, normalizers=1, curved=False,
     ),
     "γ and β of the maps' axes": Animal(
         lambda: stack(nn.Conv2d(2, 4, 3), course(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
-        held=False, lacks=("population",),
+        held=False, lacks=NO_AVERAGES,
     ),
     "a compiled part": Animal(
-        lambda: nn.Sequential(torch.compile(NORMED(), backend="eager"), nn.Identity()), lacks=("population",),
-        normalizers=1,
+        lambda: nn.Sequential(torch.compile(NORMED(), backend="eager"), nn.Identity()), lacks=NO_AVERAGES, normalizers=1
     ),
     "a loss that writes on what it gets": Animal(
-        NORMED, loss=lambda y, t: F.cross_entropy(y.mul_(2), t), lacks=("population",)
+        NORMED, loss=lambda y, t: F.cross_entropy(y.mul_(2), t), lacks=NO_AVERAGES
     ),
     "features that are almost alike": Animal(  # λ_max a little above a cluster of eigenvalues at 1
-        lambda: net(lambda s, x: s.f(torch.tanh(s.a(x) * s.f.weight.mean())), a=_l(6, 8), f=_l(8, K)),
-        says=NONE_MEET,
+        lambda: between(lambda s, h: torch.tanh(h * s.f.weight.mean())), says=NONE_MEET
     ),
     "registered in another order than run": Animal(
         lambda: net(lambda s, x: s.f(torch.tanh(s.a(x))), f=_l(8, K), a=_l(6, 8)), says=("another order", *NONE_MEET)
     ),
     "a sum over the examples": Animal(
-        NORMED, loss=lambda y, t: F.cross_entropy(y, t, reduction="sum"), lacks=("population",),
+        NORMED, loss=lambda y, t: F.cross_entropy(y, t, reduction="sum"), lacks=NO_AVERAGES,
         says=("no mean over the examples",),
     ),
-    "norm in its own code": Animal(lambda: Between().double(), lacks=("constant", "population")),
+    "norm in its own code": Animal(lambda: Between().double(), lacks=NEITHER),
     "norm in its own code, filled": Animal(lambda: seen(Between().double()), lacks=("constant",), curved=False),
     "norm in its own code, at rest": Animal(lambda: seen(Between().double()).eval(), lacks=("constant",), curved=False),
     "norm in the code of a block, at rest": Animal(
@@ -772,10 +737,9 @@ ZOO: dict[str, Animal] = {
         curved=False,
     ),
     "a norm that is run past its hooks": Animal(
-        lambda: net(lambda s, x: s.f(torch.relu(s.n.forward(s.a(x)))), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)),
-        lacks=("constant", "population"), normalizers=1,
+        lambda: between(lambda s, h: torch.relu(s.n.forward(h)), n=nn.BatchNorm1d(8)), lacks=NEITHER, normalizers=1
     ),
-    "words on a parameter": Animal(Marked, says=NONE_MEET),
+    "words on a parameter": Animal(marked, says=NONE_MEET),
     "time first": turned(3),
     "time first, as many steps as examples": turned(B),
     "recurrent, as many steps as examples": Animal(
@@ -784,30 +748,30 @@ ZOO: dict[str, Animal] = {
     "as many units as examples, turned": Animal(
         lambda: net(lambda s, x: s.f(s.t(torch.tanh(s.t(s.a(x))))), t=Turned(), a=_l(6, B), f=_l(B, K)), says=NONE_MEET
     ),
-    "two neighbours": Animal(lambda: NORMED(Net(lambda _s, x: torch.cat([x[:3], x[3:4] - x[4:5], x[4:]]))),
-        lacks=("constant", "population")),
-    "a part of its parameters named": Animal(lambda: Named().double(), lacks=("population",), normalizers=1),
-    "a norm for each half": Animal(lambda: NORMED(
+    "two neighbours": Animal(
+        lambda: NORMED(Net(lambda _s, x: torch.cat([x[:3], x[3:4] - x[4:5], x[4:]]))), lacks=NEITHER
+    ),
+    "a part of its parameters named": Animal(lambda: Named().double(), lacks=NO_AVERAGES, normalizers=1),
+    "a norm for each half": Animal(
+        lambda: NORMED(
             Net(
                 lambda s, x: torch.cat([norm(half) for norm, half in zip(s.each, x.chunk(2), strict=True)]),
                 each=nn.ModuleList([nn.BatchNorm1d(8), nn.BatchNorm1d(8)]),
             )
-        ), lacks=("population",), normalizers=2),
-    "time folded into the batch": Animal(
-        lambda: net(
-            lambda s, x: s.f(s.n(s.a(x).flatten(0, 1)).view(len(x), -1, 8).mean(1)), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
         ),
-        (3, 6), lacks=("population",), normalizers=1,
+        lacks=NO_AVERAGES, normalizers=2,
+    ),
+    "time folded into the batch": Animal(
+        lambda: between(lambda s, h: s.n(h.flatten(0, 1)).view(len(h), -1, 8).mean(1), n=nn.BatchNorm1d(8)),
+        (3, 6), lacks=NO_AVERAGES, normalizers=1,
     ),
     "two views under vmap": Animal(
         lambda: net(
             lambda s, x: s.f(torch.func.vmap(lambda v: torch.relu(s.n(s.a(v))))(torch.stack([x, -x])).mean(0)),
             a=_l(6, 8), n=nn.BatchNorm1d(8, track_running_stats=False), f=_l(8, K),
         ),
-        lacks=("constant", "population"),
+        lacks=NEITHER,
     ),
-    "a traced graph": Animal(lambda: torch.fx.symbolic_trace(NORMED()), lacks=("population",), normalizers=1),
-    "the book's noise": Animal(
-        lambda: NORMED(make_normalizer("noisy", 8)), lacks=("population",), curved=False
-    ),
+    "a traced graph": Animal(lambda: torch.fx.symbolic_trace(NORMED()), lacks=NO_AVERAGES, normalizers=1),
+    "the book's noise": Animal(lambda: NORMED(make_normalizer("noisy", 8)), lacks=NO_AVERAGES, curved=False),
 }  # fmt: skip

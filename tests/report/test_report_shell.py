@@ -33,9 +33,15 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+def refused(said, *words):
+    with pytest.raises(BnbookError, match=said) as caught:
+        run(*words)
+    assert "\n" not in str(caught.value)
+
+
 def write(folder, **files):
     for name, text in files.items():
-        path = folder / f"{name.replace('__in', '/').replace('INIT', '__init__')}.py"
+        path = folder / f"{name.replace('INIT', '__init__')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(HEAD + text)
 
@@ -75,16 +81,15 @@ def test_a_class_an_instance_and_a_module_that_is_registered(here):
     assert run("nets.py:Net", *DIGITS).loss == run("nets.py:make", *DIGITS).loss
     assert run("nets.py:net", *DIGITS).effective_smoothness > 0
     assert run("nets.py:Wrapped", *DIGITS, "--output", "logits").loss == run("nets.py:Net", *DIGITS).loss
-    with pytest.raises(BnbookError, match="gives, a Out.*output="):
-        run("nets.py:Wrapped", *DIGITS)
+    refused("gives, a Out.*output=", "nets.py:Wrapped", *DIGITS)
 
 
 def test_two_factories_of_one_name_are_told_apart(here):
-    for folder, width in (("a", 10), ("b", 10)):
-        bias = folder == "a"
+    for folder in ("a", "b"):
+        parts = f"def last(): return nn.Linear(64, 10, bias={folder == 'a'})\n"
         write(
             here / folder,
-            parts=f"def last(): return nn.Linear(64, {width}, bias={bias})\n",
+            parts=parts,
             net="from parts import last\ndef make(): return nn.Sequential(nn.Flatten(), last())\n",
         )
     report = run("a/net.py:make", "--beside", "b/net.py:make", *DIGITS)
@@ -114,8 +119,7 @@ def test_weights_of_a_checkpoint(here):
         ("text.pt", "text.pt is no file that torch.save wrote"),
         ("no.pt", "cannot"),
     ):
-        with pytest.raises(BnbookError, match=words):
-            run("nets.py:make", *DIGITS, "--weights", file)
+        refused(words, "nets.py:make", *DIGITS, "--weights", file)
 
 
 def test_weights_in_other_boxes_under_other_words(here):
@@ -190,8 +194,7 @@ def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
         ((*DIGITS, "--html", "r.json", "--json", "./r.json"), "both name 'r.json'"),
         ((*DIGITS, "--json", "no/folder/r.json"), "no/folder/r.json cannot be written: there is no folder"),
     ):
-        with pytest.raises(BnbookError, match=said):
-            run("nets.py:make", *words)
+        refused(said, "nets.py:make", *words)
     assert not (here / "no").exists()
 
 
@@ -207,10 +210,8 @@ def test_the_scaling_of_the_data_is_said(here, capsys):
     report = run("nets.py:make", *DIGITS)
     inputs, _ = command.read_batch("digits-standin", 16)
     scaled = "training images of digits-standin as (x / 255 - mean) / std of each of its channels: 16 of shape (1, 8, 8)"
-    assert (
-        report.data
-        == f"{scaled}, mean {inputs.mean():.3g} and standard deviation {inputs.std(correction=0):.3g}"
-    )
+    moments = f"mean {inputs.mean():.3g} and standard deviation {inputs.std(correction=0):.3g}"
+    assert report.data == f"{scaled}, {moments}"
     assert f"\ndata: {report.data}\n" in report.table()
     made = run("nets.py:make", "--input-shape", "1,8,8").data
     assert made.startswith("normal random numbers: 64 of shape (1, 8, 8), mean")
@@ -224,15 +225,12 @@ def test_shapes_and_own_losses(here):
     made = run("nets.py:small", "--input-shape", "3,8,8", "--batch", "16")
     assert made.examples == 16 and made.effective_smoothness > 0
     assert run("nets.py:flat", *DIGITS, "--input-shape", "64").loss > 0
-    one, other = (
-        run("nets.py:flat", "--input-shape", "64", "--loss", f"nets.py:{n}") for n in ("own", "Own")
-    )
+    flat = "nets.py:flat", "--input-shape", "64", "--loss"
+    one, other = (run(*flat, f"nets.py:{name}") for name in ("own", "Own"))
     assert one.loss == other.loss > 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+@pytest.mark.parametrize(("words", "said"), [
         ("nets.py:nothing {digits}", "no function 'nothing'"),
         ("nets.py:broken {digits}", "broken fails: TypeError"),
         ("missing.py:make {digits}", "no file 'missing.py'"),
@@ -243,26 +241,20 @@ def test_shapes_and_own_losses(here):
         ("nets.py:make --data words.npz", "words.npz holds no pair of arrays of numbers"),
         ("nets.py:make --data scalars.npz", "scalars.npz holds no pair of arrays of numbers"),
         ("nets.py:make --data nowhere.pt", "nowhere.pt cannot be read"),
-        (
-            "nets.py:make --data nowhere.pth",
-            "'nowhere.pth'; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of mnist",
-        ),
+        ("nets.py:make --data nowhere.pth", "'nowhere.pth'; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of mnist"),
         (f"nets.py:make {{digits}} --seed {2**70}", "--seed 1180591620717411303424; exp"),
         ("nets.py:flat {digits} --input-shape 63", "expected as many numbers"),
         ("nets.py:flat --input-shape a,b", "expected the shape of one example"),
         ("nets.py:flat", "neither --data nor --input-shape"),
         ("nets.py:flat --input-shape 63", "does not take inputs"),
         ("nets.py:flat {digits} --loss hinge", "or FILE.py:FUNCTION"),
-    ],
-)
+])  # fmt: skip
 def test_bad_words_are_one_clear_line(here, words, said):
     write(here, nets=NETS)
     np.savez("column.npz", inputs=np.ones((8, 64), np.float32), targets=np.ones(8, np.float32))
     np.savez("words.npz", inputs=np.array(["a", "b"]), targets=np.array([0, 1]))
     np.savez("scalars.npz", inputs=1.0, targets=0)
-    with pytest.raises(BnbookError, match=said) as caught:
-        run(*words.format(digits=" ".join(DIGITS)).split())
-    assert "\n" not in str(caught.value)
+    refused(said, *words.format(digits=" ".join(DIGITS)).split())
 
 
 def test_help_names_the_options_and_losses(capsys):
@@ -272,30 +264,21 @@ def test_help_names_the_options_and_losses(capsys):
     assert tuple(command.LOSSES) == cli.LOSSES
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("import sys\nsys.exit(0)\n", r"ends the program while it is read.*__main__.*sys.exit\(0\)"),
-        (
-            "w = torch.ones(1, requires_grad=True)\ntry: w.sum().backward()\nexcept Exception: pass\n",
-            "trains while it is read; put what runs under",
-        ),
-        (
-            "w = torch.ones(1, requires_grad=True); w.grad = w.detach()\ntorch.optim.SGD([w], 0.1).step()\n",
-            "trains while it is read",
-        ),
-        (
-            "import argparse\np = argparse.ArgumentParser(); p.add_argument('--data', required=True); p.parse_args()\n",
-            "ends the program while it is read",
-        ),
-        ("import nowhere_at_all\n", "cannot be read: ModuleNotFoundError"),
-        ("class Odd(BaseException): pass\nraise Odd('so')\n", "cannot be read: Odd: so"),
-    ],
-)
+ONE = "w = torch.ones(1, requires_grad=True)\n"
+PARSER = "import argparse\np = argparse.ArgumentParser()\n"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("import sys\nsys.exit(0)\n", r"ends the program while it is read.*__main__.*sys.exit\(0\)"),
+    (f"{ONE}try: w.sum().backward()\nexcept Exception: pass\n", "trains while it is read; put what runs under"),
+    (f"{ONE}w.grad = w.detach()\ntorch.optim.SGD([w], 0.1).step()\n", "trains while it is read"),
+    (f"{PARSER}p.add_argument('--data', required=True); p.parse_args()\n", "ends the program while it is read"),
+    ("import nowhere_at_all\n", "cannot be read: ModuleNotFoundError"),
+    ("class Odd(BaseException): pass\nraise Odd('so')\n", "cannot be read: Odd: so"),
+])  # fmt: skip
 def test_scripts_are_stopped_with_a_line_that_helps(here, capsys, text, said):
     write(here, script=text + MAKE)
-    with pytest.raises(BnbookError, match=said):
-        run("script.py:make", *DIGITS)
+    refused(said, "script.py:make", *DIGITS)
     assert capsys.readouterr().err == ""
     w = torch.ones(1, requires_grad=True)
     w.sum().backward()  # what stops a script is taken back
@@ -304,8 +287,7 @@ def test_scripts_are_stopped_with_a_line_that_helps(here, capsys, text, said):
 
 
 def test_a_command_line_of_its_own(here):
-    words = "p = argparse.ArgumentParser(); p.add_argument('--lr', default=0.1); opt = p.parse_args()\n"
-    write(here, script=f"import argparse\n{words}{MAKE}")
+    write(here, script=f"{PARSER}p.add_argument('--lr', default=0.1); opt = p.parse_args()\n{MAKE}")
     argv = list(sys.argv)
     assert run("script.py:make", *DIGITS).loss > 0 and sys.argv == argv
 
@@ -341,10 +323,14 @@ def test_a_network_or_loss_that_ends_the_program_is_one_line(here):
           "self.a = nn.Linear(64, 10)\n    def forward(self, x): sys.exit(0)\n"
           "def bye(outputs, targets): sys.exit(3)\n")  # fmt: skip
     for words in (["nets.py:Bye", *DIGITS], ["nets.py:Bye", "--input-shape", "64"]):
-        with pytest.raises(BnbookError, match=r"the network ends the program in a pass \(sys.exit\(0\)\)"):
-            run(*words)
-    with pytest.raises(BnbookError, match=r"the loss ends the program in a pass \(sys.exit\(3\)\)"):
-        run("nets.py:make", *DIGITS, "--loss", "nets.py:bye")
+        refused(r"the network ends the program in a pass \(sys.exit\(0\)\)", *words)
+    refused(
+        r"the loss ends the program in a pass \(sys.exit\(3\)\)",
+        "nets.py:make",
+        *DIGITS,
+        "--loss",
+        "nets.py:bye",
+    )
 
 
 def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(here, monkeypatch):
@@ -357,10 +343,8 @@ def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(h
         ("--json", "taken", cannot), ("--figure", "nets.py/r.svg", cannot), ("--json", "pipe", cannot),
         ("--figure", "x.gif", "expected .svg"),
     ):  # fmt: skip
-        with pytest.raises(BnbookError, match=words):
-            run("nets.py:make", *DIGITS, option, place)
-    with pytest.raises(BnbookError, match="both name 'r.svg'"):
-        run("nets.py:make", *DIGITS, "--json", "r.svg", "--figure", "./r.svg")
+        refused(words, "nets.py:make", *DIGITS, option, place)
+    refused("both name 'r.svg'", "nets.py:make", *DIGITS, "--json", "r.svg", "--figure", "./r.svg")
     monkeypatch.undo()
     monkeypatch.chdir(here)
     shown = []

@@ -18,6 +18,7 @@ from zoo import ZOO, B, K
 import bnbook
 from bnbook.errors import BnbookError
 from bnbook.report import finding
+from bnbook.report.subject import Subject
 
 
 def measured(animal, model=None, **more):
@@ -47,9 +48,7 @@ def test_every_number_is_that_of_a_slow_twin_and_nothing_moves(name):
         own = gradient.get(f"{layer}.weight")
         assert own is None or norm == near(zoo.length(own)), layer
     if animal.shifted:
-        assert report.shift.cosine.tolist() == [
-            pytest.approx(each, rel=animal.exact, nan_ok=True) for each in zoo.shift(animal)
-        ]
+        assert report.shift.cosine.tolist() == pytest.approx(zoo.shift(animal), rel=animal.exact, nan_ok=True)
     for state in ("batch", "constant", "population"):
         value = getattr(report.eigenvalues, state)
         assert (value is None) is (state in animal.lacks), state
@@ -69,18 +68,11 @@ def test_a_fused_activation_is_the_same_network_as_a_separate_one():
 
 
 def test_recomputation_changes_no_number():
-    plain = zoo.Animal(
-        lambda: zoo.net(
-            lambda s, x: s.f(s.body(s.a(x))), a=nn.Linear(6, 8), body=zoo.body(), f=nn.Linear(8, K)
-        )
-    )
+    plain = zoo.Animal(zoo.recomputed)
     wanted = measured(plain)
-    of_the_input = zoo.Animal(  # torch.autograd.grad passes over it and says nothing
-        lambda: zoo.net(
-            lambda s, x: s.f(zoo.checkpoint(lambda z: s.body(s.a(z)), x.requires_grad_(), use_reentrant=True)),
-            a=nn.Linear(6, 8), body=zoo.body(), f=nn.Linear(8, K),
-        )
-    )  # fmt: skip
+    of_the_input = zoo.Animal(
+        lambda: zoo.recomputed(True, whole=True)
+    )  # torch.autograd.grad says nothing of it
     assert dict(measured(of_the_input).summary()) == pytest.approx(dict(wanted.summary()))
     for name in ("checkpoint", "reentrant checkpoint"):
         found = measured(ZOO[name])
@@ -89,13 +81,9 @@ def test_recomputation_changes_no_number():
 
 
 def test_wrappers_are_taken_off():
-    plain = ZOO["batch norm"]
+    plain, parallel = ZOO["batch norm"], nn.DataParallel
     wanted = dict(measured(plain).summary())
-    for wrap in (
-        nn.DataParallel,
-        lambda m: torch.compile(m, backend="eager"),
-        lambda m: nn.DataParallel(nn.DataParallel(m)),
-    ):
+    for wrap in (parallel, lambda m: torch.compile(m, backend="eager"), lambda m: parallel(parallel(m))):
         assert dict(measured(plain, wrap(plain.build())).summary()) == pytest.approx(wanted)
 
 
@@ -118,45 +106,31 @@ def saturated():
     return model
 
 
-class Outside(nn.Module):
+class Outside(nn.Linear):
     """Another function at each call, counted where no copy reaches."""
 
     calls = []
 
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(6, K)
-
     def forward(self, x):
         Outside.calls.append(1)
-        return self.a(x)
+        return super().forward(x)
 
 
 COUNTED = [0]
 
 
-class Counted(nn.Module):
+class Counted(nn.Linear):
     """Counts in a list of its file."""
-
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(6, K)
 
     def forward(self, x):
         COUNTED[0] += 1
-        return self.a(x)
+        return super().forward(x)
 
 
-class Late(nn.Module):
+def late(s, x):
     """Makes its last layer when it first runs."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.f = nn.Linear(6, 8), None
-
-    def forward(self, x):
-        self.f = self.f or nn.Linear(8, K)
-        return self.f(torch.relu(self.a(x)))
+    s.f = s.f or nn.Linear(8, K)
+    return s.f(torch.relu(s.a(x)))
 
 
 def scaled():
@@ -186,7 +160,7 @@ def test_a_network_that_no_copy_reaches_is_as_it_was(training, detached):
     before = zoo.everything(Held.teacher)
     loss = lambda outputs, t: F.cross_entropy(outputs, t) + F.mse_loss(outputs, Held.teacher(x))
     if detached and not training:
-        report = bnbook.measure(model, loss, (x, y), progress=False)
+        report = bnbook.measure(model, loss, (x, y), progress=False, eigenvalues=False)
         assert report.loss == pytest.approx(float(loss(model(x), y)))
     else:
         with pytest.raises(BnbookError, match="of a BatchNorm1d" if training else "a gradient in a Linear"):
@@ -198,9 +172,8 @@ def test_a_scripted_network_that_no_copy_reaches_is_as_it_was():
     Held.scripted = torch.jit.script(nn.Sequential(nn.Linear(6, K), nn.BatchNorm1d(K)).double())
     before, (x, y) = {n: b.clone() for n, b in Held.scripted.state_dict().items()}, batch()
     loss = lambda outputs, t: F.cross_entropy(outputs, t) + F.mse_loss(outputs, Held.scripted(x).detach())
-    with pytest.raises(
-        BnbookError, match="moves what is no part of it .1.running_mean of a RecursiveScriptModule"
-    ):
+    moves = "moves what is no part of it .1.running_mean of a RecursiveScriptModule"
+    with pytest.raises(BnbookError, match=moves):
         bnbook.measure(zoo.NORMED(nn.BatchNorm1d(8)).double(), loss, (x, y), progress=False)
     assert all(torch.equal(b, before[n]) for n, b in Held.scripted.state_dict().items())
 
@@ -231,13 +204,14 @@ ONLY_THE_LOSS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32])
 @pytest.mark.parametrize("name", ONLY_THE_LOSS)
-def test_where_a_gradient_says_nothing_no_number_rests_on_it(name):
+def test_where_a_gradient_says_nothing_no_number_rests_on_it(name, kind):
     make, words = ONLY_THE_LOSS[name]
     torch.manual_seed(0)
-    model = make().double()
-    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
-    x, y = batch()
+    model, (x, y) = make().to(kind), batch()
+    x = x.to(kind)
+    report = bnbook.measure(model, F.cross_entropy, (x, y), progress=False)
     assert report.loss == pytest.approx(float(F.cross_entropy(model(x), y)))
     assert report.landscape is None and report.effective_smoothness is None
     assert any(words in each for each in report.warnings)
@@ -245,9 +219,11 @@ def test_where_a_gradient_says_nothing_no_number_rests_on_it(name):
 
 
 REFUSED = {
-    "counts outside of itself": (Outside, "a pass over a copy moves what is no part of it.*calls"),
-    "counts in its file": (Counted, "a pass over a copy moves what is no part of it.*COUNTED"),
-    "made in its first pass": (Late, "f.weight is made in the first pass; call the network once"),
+    "counts outside of itself": (lambda: Outside(6, K), "a pass over a copy moves what is no part of it.*calls"),
+    "counts in its file": (lambda: Counted(6, K), "a pass over a copy moves what is no part of it.*COUNTED"),
+    "made in its first pass": (
+        lambda: zoo.Net(late, a=nn.Linear(6, 8), f=None), "f.weight is made in the first pass; call the network once"
+    ),
     "complex": (
         lambda: zoo.Net(lambda s, x: s.a(x) * s.c.abs(), a=nn.Linear(6, K), c=nn.Parameter(torch.ones(K) * 1j)),
         "c is complex; expected",
@@ -286,13 +262,10 @@ def test_where_no_gradient_is_asked_for_all_is_measured_just_the_same(made_insid
     assert dict(found.summary()) == wanted == dict(again.summary())
 
 
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (lambda s, x: torch.complex(s.a(x), s.a(x)), r"a tensor \(12, 4\) of complex numbers"),
-        (lambda s, x: s.a(x).square().mean(), "the network gives a single number"),
-    ],
-)
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda s, x: torch.complex(s.a(x), s.a(x)), r"a tensor \(12, 4\) of complex numbers"),
+    (lambda s, x: s.a(x).square().mean(), "the network gives a single number"),
+])  # fmt: skip
 def test_outputs_that_have_no_curvature_are_named(function, words):
     model = zoo.net(function, a=nn.Linear(6, K))
     report = bnbook.measure(model, lambda y, _t: y.abs().mean(), batch(), progress=False)
@@ -331,31 +304,23 @@ def test_weights_are_those_of_layers_and_no_scales():
     report = measured(ZOO["γ and β of the maps' axes"], eigenvalues=False)
     assert report.shift.names == ("0.weight", "3.weight") and report.gradients.names == ("0", "3")
 
-    class Column(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.w = nn.Parameter(torch.randn(8, 1).double())
-            self.row = nn.Parameter(torch.randn(1, 6).double())
-
-        def forward(self, x):
-            return F.linear(x, self.row) + torch.tanh(x.repeat(1, 2)[:, :8]) @ self.w
-
-    subject = bnbook.report.subject.Subject(Column(), lambda y, t: y.mean(), batch())
-    inner = bnbook.report.subject.Subject(nn.Sequential(Column()), lambda y, t: y.mean(), batch())
-    assert [each.parameters for each in finding.inspect(inner).layers] == [("0.w", "0.row")]
-    assert [each.parameters for each in finding.inspect(subject).layers] == [
-        ("w",)
-    ]  # a token has this shape, too
+    function = lambda s, x: F.linear(x, s.row) + torch.tanh(x.repeat(1, 2)[:, :8]) @ s.w
+    parts = {"w": nn.Parameter(torch.randn(8, 1).double()), "row": nn.Parameter(torch.randn(1, 6).double())}
+    for wrap, wanted in (
+        (nn.Sequential, ("0.w", "0.row")),
+        (lambda m: m, ("w",)),
+    ):  # a token has this shape, too
+        subject = Subject(wrap(zoo.Net(function, **parts)), lambda y, t: y.mean(), batch())
+        assert [each.parameters for each in finding.inspect(subject).layers] == [wanted]
 
 
 @pytest.mark.parametrize(("function", "fits"), [
     (lambda s, x: torch.cat([s.a(x), s.a(x)]), True), (lambda s, x: s.a(x).mean(0), False)
 ])  # fmt: skip
 def test_curvature_is_by_example_however_the_rows_of_the_output_lie(function, fits):
-    twice = measured(
-        zoo.Animal(lambda: zoo.net(function, a=nn.Linear(6, K)), loss=lambda y, _t: y.square().mean())
-    )
-    once = measured(zoo.Animal(lambda: zoo.net(lambda s, x: s.a(x), a=nn.Linear(6, K))))
+    make = lambda f: lambda: zoo.net(f, a=nn.Linear(6, K))
+    twice = measured(zoo.Animal(make(function), loss=lambda y, _t: y.square().mean()))
+    once = measured(zoo.Animal(make(lambda s, x: s.a(x))))
     if fits:
         assert twice.eigenvalues.batch == pytest.approx(2 * once.eigenvalues.batch, rel=1e-3)
     else:
@@ -373,10 +338,8 @@ def test_layers_that_nobody_registers_and_losses_that_spread_are_told():
     said = lambda model: " ".join(measured(zoo.Animal(zoo.NORMED), model, eigenvalues=False).warnings)
     idle, used = zoo.NORMED(nn.Identity()), zoo.net(lambda s, x: s.others[0](s.a(x)), a=nn.Linear(6, 5))
     idle.others, used.others = [nn.Linear(2, 2)], [nn.Linear(5, 4).double(), used.a]
-    assert "no part of what the network registers" not in said(idle)
-    assert "`others.0` is no part of what the network registers" in said(used) and "others.1" not in said(
-        used
-    )
+    told = "`others.0` is no part of what the network registers"
+    assert told not in said(idle) and told in said(used) and "others.1" not in said(used)
     x, y = batch()
     one = zoo.net(lambda s, x: s.a(x), a=nn.Linear(6, 1))
     for targets, told in ((y.double(), True), (y.double()[:, None], False)):
