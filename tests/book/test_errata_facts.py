@@ -8,11 +8,11 @@ from itertools import combinations
 from math import pi
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 from torch import nn
 
-from bnbook.chapters import minima, smoothness
 from bnbook.chapters.theorems import exact, normalize
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.models import deep_linear
@@ -140,7 +140,8 @@ def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_min
         assert (g * (minimum - SIGNS)).sum() < 0, "a gradient never points towards the minimum"
         flat, unit = np.zeros((4, 4)), normalize(SIGNS[:, 0])
         v = np.array([1.0, -1, 1, -1])  # the theorem takes <g, ŷ> ‖v‖² / 4 off
-        assert smoothness.theorem_42(flat, g[:, 0], unit, 1.0, v, second=False) == -product
+        theorem_42 = page_cells.functions("theory/smoothness")["theorem_42"]
+        assert theorem_42(flat, g[:, 0], unit, 1.0, v, second=False) == -product
 
 
 def test_the_bound_for_the_weights_has_a_square_too_many():
@@ -166,14 +167,15 @@ def test_the_inequality_of_the_initialization_needs_its_condition():
     """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than
     √2; printed: 1."""
 
-    start, optimum = exact(-1, 1), exact(1, 0)
-    assert (minima.lemma_45(start, optimum), minima.distance_to_ray(start, optimum)) == (1, 2)
+    page, start, optimum = page_cells.functions("theory/minima"), exact(-1, 1), exact(1, 0)
+    lemma_45, distance = page["lemma_45"], page["distance_to_ray"]
+    assert (lemma_45(start, optimum), distance(start, optimum)) == (1, 2)
     for numbers in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
         start, optimum = (exact(*values) for values in numbers)
         along = max(start @ optimum / (optimum @ optimum), Fraction(0))
         closest = (start - along * optimum) @ (start - along * optimum)
         assert start @ optimum > 0
-        assert minima.lemma_45(start, optimum) == minima.distance_to_ray(start, optimum) == closest
+        assert lemma_45(start, optimum) == distance(start, optimum) == closest
 
 
 # Santurkar and others

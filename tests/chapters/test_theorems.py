@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from fractions import Fraction as F
+from types import SimpleNamespace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import lipschitz, minima, smoothness, theorems
-from bnbook.chapters.lipschitz import lipschitz_counterexamples
-from bnbook.chapters.minima import minima_counterexamples, three_points
-from bnbook.chapters.smoothness import smoothness_counterexamples
+from bnbook.chapters import theorems
+from bnbook.chapters.minima import three_points
 from bnbook.chapters.theorems import (
     TOLERANCE,
     Counterexample,
@@ -28,6 +27,11 @@ from bnbook.chapters.theorems import (
     project,
 )
 from bnbook.errors import BnbookError
+
+lipschitz, smoothness, minima = (
+    SimpleNamespace(**page_cells.functions(f"theory/{name}", OUTPUTS=""))
+    for name in ("lipschitz", "smoothness", "minima")
+)
 
 
 def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
@@ -103,7 +107,7 @@ def test_constant_of_the_trilinear_form():
     a, b, c = (u / np.linalg.norm(u, axis=1)[:, None] for u in rng.standard_normal((3, 200000, 3)))
     inner = lambda p, q: (p[:, 1:] * q[:, 1:]).sum(1)
     form = c[:, 0] * inner(a, b) + a[:, 0] * inner(b, c) + b[:, 0] * inner(a, c)
-    assert 0.95 * smoothness.TRILINEAR < form.max() <= smoothness.TRILINEAR
+    assert 0.95 * 2 / math.sqrt(3) < form.max() <= 2 / math.sqrt(3)
 
 
 def test_corrected_c6_is_reached_between_two_units():
@@ -141,7 +145,7 @@ def test_least_bound_of_lemma_33_by_search():
 
 def test_three_points_by_hand_and_by_derivatives():
     problem = three_points()
-    assert problem.plain.tolist() == [Fraction(2, 3), Fraction(-1, 3)] and problem.ray.tolist() == [0, -1]
+    assert problem.plain.tolist() == [F(2, 3), F(-1, 3)] and problem.ray.tolist() == [0, -1]
     x, t = problem.x.astype(float), problem.t.astype(float)
     assert minima.least_squares(x, t) == pytest.approx([2 / 3, -1 / 3])
     best = loss_with_batch_norm(x, t, np.array([0.0, -1.0]))
@@ -240,7 +244,7 @@ def test_smoothness_bounds():
         expected = 9 / 4 * (9 / 4 * 30 + (plus + swing) * 6 / 4)
         assert smoothness.theorem_c1(one, sign * g, unit, 3.0, v, printed=False) == pytest.approx(expected)
     turn = np.linspace(0, math.pi, 100_001)
-    assert pytest.approx(((1 + np.cos(turn)) * np.sin(turn) / 2).max()) == smoothness.SWING
+    assert ((1 + np.cos(turn)) * np.sin(turn) / 2).max() == pytest.approx(3 * math.sqrt(3) / 8)
 
 
 def test_the_ball_s_maximum_at_its_edges():
@@ -249,6 +253,9 @@ def test_the_ball_s_maximum_at_its_edges():
     for scale in (1e-3, 1.0, 1e3):  # scales as A ‖v‖²; A = diag(1, 2), v = (0, 2): w = v
         found = smoothness.ball_maximum(scale * np.diag([1.0, 2.0]), np.array([0.0, 2.0]))
         assert found == pytest.approx(8 * scale)
+    assert smoothness.ball_maximum(np.diag([0.0, 1.0]), np.array([2.0, 0.0])) == pytest.approx(
+        1
+    )  # w = (1, 1)
     # v = (1, 1), A = diag(0, 1): from the centre (½, ½) straight up by the radius 1/√2
     found = smoothness.ball_maximum(np.diag([0.0, 1.0]), np.ones(2))
     assert found == pytest.approx((1 / 2 + 1 / math.sqrt(2)) ** 2)
@@ -274,8 +281,11 @@ def test_minima_formulas():
 
 
 def test_exact_counterexamples_by_hand():
-    of_lipschitz = lipschitz_counterexamples()
-    rest = [*smoothness_counterexamples(), *minima_counterexamples()]
+    of_lipschitz, *others = (
+        [each for name, made in vars(page).items() if name.startswith("against_") for each in made()]
+        for page in (lipschitz, smoothness, minima)
+    )
+    rest = sum(others, [])
     assert all(type(e.value) is type(e.bound) is F and e.refutes for e in [*of_lipschitz, *rest])
     found = {e.name: (e.value, e.bound) for e in of_lipschitz}
     assert (found["th32"], found["th41_appendix"]) == ((400, 256), (2, -2))
@@ -299,7 +309,6 @@ def test_exact_counterexamples_by_hand():
         # α = 4, β = 0, <g, ŷ> = 0: -α <x2, g> / 4 with x2 = g, or with α = 0
         "equation_58": (-4, 0),
         "equation_59": (4, -20),  # |-<g, ŷ> p'P p / 4|, and 5 σ σ <g, ŷ>
-        "spectral": (4, 2),
         "plain": (4, 2),
         # y = (3x + 4p)/5: P p = p - 4/5 ŷ, so x·P p = -(4/5)(3/5) 4, over 16
         "c6_zero": (F(3, 25), 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -71,6 +71,30 @@ class Quadratic:
         """uᵀS⁻¹u = -min f"""
         return float(self.u @ self.direction)
 
+    @cached_property
+    def root(self) -> np.ndarray:
+        """R (d, d) with R Rᵀ = S - uuᵀ, the covariance of z; BnbookError where that is none."""
+        if not self.attainable < 1:
+            raise BnbookError(f"uᵀS⁻¹u is {self.attainable:.3g}; expected less than 1 for a Gaussian z")
+        return np.linalg.cholesky(self.S - np.outer(self.u, self.u))
+
+    def norm(self, w: np.ndarray) -> float:
+        """‖w‖_S = √(wᵀSw)"""
+        return float(np.sqrt(w @ self.S @ w))
+
+    def rho(self, w: np.ndarray) -> float:
+        """ρ(w) = -(uᵀw)² / wᵀSw, f at the best length of the direction w (d,)."""
+        return -(float(self.u @ w) ** 2) / float(w @ self.S @ w)
+
+    def gap(self, w: np.ndarray) -> np.ndarray:
+        """ρ(w) - ρ* for w (..., d), without cancellation: uᵀS⁻¹u times the squared sine of the angle to S⁻¹u.
+
+        With r = w - (uᵀw / uᵀS⁻¹u) S⁻¹u, the part that is S-orthogonal to S⁻¹u, it is uᵀS⁻¹u ‖r‖²_S / ‖w‖²_S.
+        """
+        across = w - (w @ self.u / self.attainable)[..., None] * self.direction
+        squares = [np.einsum("...i,ij,...j->...", v, self.S, v) for v in (across, w)]
+        return self.attainable * squares[0] / squares[1]
+
     def value(self, weight: np.ndarray) -> np.ndarray:
         """f(w̃) for w̃ (..., d)."""
         return 2 * weight @ self.u + np.einsum("...i,ij,...j->...", weight, self.S, weight)
@@ -85,16 +109,9 @@ class Quadratic:
         return np.einsum("...i,ij,...j->...", error, self.S, error)
 
 
-def from_examples(x: np.ndarray, y: np.ndarray) -> Quadratic:
-    """The problem of least squares on examples x (m, d), y (m,): E[(y - xᵀw̃)²] = E[y²] + f(w̃)."""
-    if x.ndim != 2 or y.shape != (len(x),):
-        raise BnbookError(f"x of shape {x.shape} and y of shape {y.shape}; expected (m, d) and (m,)")
-    return Quadratic(x.T @ x / len(x), -(x.T @ y) / len(x))
-
-
 def draw_quadratic(
     rng: np.random.Generator, kind: str, condition: float | None = None, size: int | None = None
-):
+) -> tuple[Quadratic, np.ndarray]:
     """A random problem and a first direction w₀ (d,) of one of KINDS; condition L/μ up to 10⁴, d = 2 to 30
     unless given.
 
@@ -102,8 +119,6 @@ def draw_quadratic(
     possible value; "round": S is a multiple of the identity; "clusters": all eigenvalues μ or L; "scaled": S
     and u times 10^±3.
     """
-    if kind not in KINDS:
-        raise BnbookError(f"unknown kind of problem {kind!r}; expected one of {', '.join(KINDS)}")
     d = size or (2 if kind == "plane" else int(rng.integers(2, 31)))
     condition = condition or 10 ** rng.uniform(0, 4)
     spectrum = np.concatenate([[0.0, 1.0], rng.uniform(0, 1, d - 2)])
@@ -121,7 +136,7 @@ def draw_quadratic(
     if kind == "w orthogonal":
         best = problem.direction / np.sqrt(problem.attainable)  # ‖best‖_S = 1
         w = w - (u @ w) / problem.attainable * problem.direction
-        w = w / np.sqrt(w @ problem.S @ w) + 1e-6 * best
+        w = w / problem.norm(w) + 1e-6 * best
     return problem, w
 
 
@@ -134,7 +149,6 @@ Function = Callable[[np.ndarray], np.ndarray]
 class Loss:
     """φ, infinitely differentiable with bounded derivatives, as the article assumes."""
 
-    name: str
     value: Function
     first: Function
     second: Function
@@ -152,11 +166,10 @@ RIPPLE = float(np.exp(0.5))
 LOSSES = {
     # convex and increasing: log(1 + e^t)
     "logistic": Loss(
-        "logistic", lambda t: np.logaddexp(0, t), _sigmoid, lambda t: _sigmoid(t) * _sigmoid(-t), 1.0, 0.25, 0
+        lambda t: np.logaddexp(0, t), _sigmoid, lambda t: _sigmoid(t) * _sigmoid(-t), 1.0, 0.25, 0
     ),
     # convex, with a minimum at the margin -1: √(1 + (t + 1)²)
     "huber": Loss(
-        "huber",
         lambda t: np.sqrt(1 + (t + 1) ** 2),
         lambda t: (t + 1) / np.sqrt(1 + (t + 1) ** 2),
         lambda t: (1 + (t + 1) ** 2) ** -1.5,
@@ -164,7 +177,6 @@ LOSSES = {
     ),
     # neither convex nor unbounded, with a minimum at -1: 1 - exp(-(t + 1)² / 2)
     "welsch": Loss(
-        "welsch",
         lambda t: -np.expm1(-((t + 1) ** 2) / 2),
         lambda t: (t + 1) * np.exp(-((t + 1) ** 2) / 2),
         lambda t: (1 - (t + 1) ** 2) * np.exp(-((t + 1) ** 2) / 2),
@@ -172,7 +184,6 @@ LOSSES = {
     ),
     # increasing and bounded: 1 / (1 + e^-t)
     "sigmoid": Loss(
-        "sigmoid",
         _sigmoid,
         lambda t: _sigmoid(t) * _sigmoid(-t),
         lambda t: _sigmoid(t) * _sigmoid(-t) * _sigmoid(-t) - _sigmoid(t) ** 2 * _sigmoid(-t),
@@ -180,7 +191,6 @@ LOSSES = {
     ),
     # up and down without end: t - √e sin t
     "ripple": Loss(
-        "ripple",
         lambda t: t - RIPPLE * np.sin(t),
         lambda t: 1 - RIPPLE * np.cos(t),
         lambda t: RIPPLE * np.sin(t),
@@ -238,10 +248,11 @@ def accelerated(
     return np.stack(path[1:])
 
 
-def momentum_for(condition: float) -> float:
-    """β = (√κ - 1) / (√κ + 1), Nesterov's for a strongly convex function of condition number κ."""
-    root = np.sqrt(condition)
-    return float((root - 1) / (root + 1))
+def least_squares_step(w: np.ndarray, problem: Quadratic) -> np.ndarray:
+    """w - η ∇ρ(w), ∇ρ = -2 (u uᵀw + ρ S w) / wᵀSw, with the encyclopedia's η = wᵀSw / (2 L |ρ|)."""
+    square, value = w @ problem.S @ w, problem.rho(w)
+    gradient = -2 * (problem.u * (problem.u @ w) + value * (problem.S @ w)) / square
+    return w - float(square) / (2 * problem.largest * abs(value)) * gradient
 
 
 def decay_rate(excess: np.ndarray, below: float, above: float) -> float:
@@ -250,14 +261,39 @@ def decay_rate(excess: np.ndarray, below: float, above: float) -> float:
     return float(np.polyfit(t, np.log(excess[t]), 1)[0]) if len(t) > 2 else float("nan")
 
 
+# ---- Gradient descent in normalized parameters (GDNP): a step of the direction, bisection for the length ----
+
+FORMS = ("printed", "corrected")
+
+
 def gdnp_step(w: np.ndarray, gamma: float, gradient: np.ndarray, h: float, problem: Quadratic) -> np.ndarray:
     """w - s ∇_w f with s = -‖w‖³_S / (L γ h) and ∇_w f = (γ / ‖w‖_S) (g - (gᵀw / ‖w‖²_S) S w), where w̃ = γ w / ‖w‖_S
     has the gradient g; w itself where γ h = 0."""
     if gamma * h == 0:
         return w
-    length = float(np.sqrt(w @ problem.S @ w))
+    length = problem.norm(w)
     in_direction = gamma / length * (gradient - (gradient @ w) / length**2 * (problem.S @ w))
     return w + length**3 / (problem.largest * gamma * h) * in_direction
+
+
+def bisection(slope: Callable[[float], float], low: float, high: float, halvings: int) -> tuple[float, float]:
+    """The bracket (a, b) of a zero of an increasing-through-zero slope after halving it T_s times.
+
+    Where the slope does not change its sign from - to + it runs to one of its ends, as bisection does.
+    """
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return low, high
+
+
+def length_bound(problem: Quadratic, zeta: float, width: float, halvings: int, form: str) -> float:
+    """Of (∂_γ f)² after T_s halvings of |b - a|: 2^{-T_s} ζ |b - a| / μ² as printed, (2^{-T_s} ζ |b - a| / μ)² as corrected."""
+    halved = 2.0**-halvings * zeta * width
+    return halved / problem.smallest**2 if form == "printed" else (halved / problem.smallest) ** 2
+
+
+# ---- Curves by steps --------------------------------------------------------------------------------------
 
 
 def steps_to(excess: np.ndarray, target: float) -> float:
@@ -278,46 +314,31 @@ def drawn_steps(last: int) -> np.ndarray:
 SLACK = 1e-9
 
 
-@dataclass(frozen=True)
-class Ratios:
-    """Left side over right side of a bound for every trial of one seed; above 1 it is violated."""
-
-    ratio: np.ndarray  # (trials,)
-
-    @property
-    def violations(self) -> int:
-        return int((~(self.ratio <= 1 + SLACK)).sum())
-
-    @property
-    def trials(self) -> int:
-        return len(self.ratio)
+def violations(ratios: Sequence[float]) -> int:
+    """How many of the ratios, left side over right side, violate a bound."""
+    return int((~(np.asarray(ratios) <= 1 + SLACK)).sum())
 
 
-def tally(seeds: Iterable[np.ndarray], decades: tuple[int, int]) -> np.ndarray:
+def tally(seeds: Iterable[Sequence[float]], decades: tuple[int, int]) -> np.ndarray:
     """How many ratios of each seed lie where, (S, 4 bins a decade); what lies outside counts in the last bin.
 
     A ratio of exactly 1, which is no violation, counts below.
     """
     low, high = decades
     edges = np.linspace(low, high, 4 * (high - low) + 1)
-    with np.errstate(divide="ignore"):
-        logs = (np.log10(np.maximum(one, 1e-99)) - 1e-9 for one in seeds)
-        return np.stack([np.histogram(np.clip(one, low, high), edges)[0] for one in logs])
+    logs = (np.log10(np.maximum(one, 1e-99)) - 1e-9 for one in seeds)
+    return np.stack([np.histogram(np.clip(one, low, high), edges)[0] for one in logs])
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-#: `wrong` is the half where a bound fails, and what lies off the line that should hold all critical points.
-APART, THEORY, WRONG = COLORS["apart"], COLORS["theory"], COLORS["wrong"]
-#: Ink, dash and words for each method of a race.
+#: How each method of a race is drawn.
 METHODS = {
-    "direction": (APART, "-", "length and direction"),
-    "gdnp": (APART, "-", "GDNP"),
-    "gradient_descent": (THEORY, "-", "gradient descent"),
-    "accelerated": (THEORY, "--", "accelerated"),
+    "direction": dict(color="apart", look="-", label="length and direction"),
+    "gdnp": dict(color="apart", look="-", label="GDNP"),
+    "gradient_descent": dict(color="theory", look="-", label="gradient descent"),
+    "accelerated": dict(color="theory", look="--", label="accelerated"),
 }
-#: The inks that chapters ask for by an arm's key where a method or a reading is meant.
-MEANT = {"batch": "apart", "none": "theory", "l2": "part"}
 
 
 def draw_ratios(
@@ -336,11 +357,10 @@ def draw_ratios(
             counts = results[f"curve.margins.{name}"].sum(axis=0)
             edges = np.linspace(*decades, len(counts) + 1)
             color, label = words.split(": ")
-            style = {"histtype": "step", "linewidth": 1.8, "label": label}
-            style["color"] = COLORS[MEANT.get(color, color)]
+            style = dict(histtype="step", linewidth=1.8, label=label, color=COLORS[color])
             ax.hist(edges[:-1], edges, weights=counts / counts.sum(), **style)
-        ax.axvline(0, color=THEORY, linewidth=1)
-        ax.axvspan(0, decades[1], color=WRONG, alpha=0.07, linewidth=0)
+        ax.axvline(0, color=COLORS["theory"], linewidth=1)
+        ax.axvspan(0, decades[1], color=COLORS["wrong"], alpha=0.07, linewidth=0)
         ax.set(title=title, xlim=decades, yscale="log", ylim=(1e-4, 6))
         ticks = np.arange(decades[0], decades[1] + 1, 4)
         ax.set_xticks(ticks, [f"$10^{{{tick}}}$" if tick else "1" for tick in ticks])

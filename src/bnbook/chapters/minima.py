@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
-from fractions import Fraction
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnbook.chapters.theorems import Counterexample, Number, batch_norm, draw, draw_margins, exact
+from bnbook.chapters.theorems import batch_norm, draw, draw_margins, exact
 from bnbook.figures import COLORS
 from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
@@ -27,56 +26,12 @@ def least_squares(x: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.linalg.solve(x.T @ x, x.T @ t)
 
 
-def normalized_direction(x: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """The direction of the minima of ½ ‖γ BN(X w) + β - t‖², γ > 0: least squares with inputs of mean zero.
-
-    The loss is a constant minus γ <ŷ, t>, so it is least where ŷ correlates most with t: on the whole ray of
-    this vector, and on no other.
-    """
-    return least_squares(x - x.mean(0), t)
-
-
-def lemma_45(start: np.ndarray, minimum: np.ndarray) -> Number:
-    """Right side of Lemma 4.5: ‖W₀ - W*‖² - (‖W*‖² - <W*, W₀>)² / ‖W*‖², of W₀ from the line of W*."""
-    square = minimum @ minimum
-    return (start - minimum) @ (start - minimum) - (square - minimum @ start) ** 2 / square
-
-
-def distance_to_ray(start: np.ndarray, direction: np.ndarray) -> Number:
-    """Squared distance of W₀ from the ray {a r: a > 0}."""
-    inner = start @ direction
-    return start @ start - (inner**2 / (direction @ direction) if inner > 0 else 0)
-
-
-def lemma_33(epsilon: Number) -> Number:
-    """Right side of Lemma 3.3 (C.5): 3 ε (1 + ε) / (1 - 2 ε); negative for ε > 1/2."""
-    return 3 * epsilon * (1 + epsilon) / (1 - 2 * epsilon)
-
-
-def sharp_33_squared(epsilon: float) -> float:
-    """The least upper bound where the loss is the squared norm: `sharp_33` of √ε, squared; from ε = ¼ on
-    (1 + √ε)².
-
-    Beyond ¼ targets shorter than √ε are allowed, and outputs that point away from them.
-    """
-    root = math.sqrt(epsilon)
-    return sharp_33(root) ** 2 if epsilon < 1 / 4 else (1 + root) ** 2
-
-
-def sharp_33(epsilon: float) -> float:
-    """The least upper bound for ε < 1/2, √((1 - ε)² + 1 - 2 √(1 - 2 ε)), about √2 ε, where ‖BN‖ = 1."""
-    return math.sqrt((1 - epsilon) ** 2 + 1 - 2 * math.sqrt(1 - 2 * epsilon))
-
-
 def worst_for_33(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Targets and outputs in a plane that reach `sharp_33`: ‖ℓ‖ = 1 - ε, y as far from ℓ as ε allows."""
+    """Targets and outputs in a plane that reach Lemma 3.3's least bound: ‖ℓ‖ = 1 - ε, y as far from ℓ as ε allows."""
     length = 1 - epsilon
     sine = epsilon / length
     cosine = math.sqrt(1 - sine**2)
     return np.array([length, 0.0]), length * cosine * np.array([cosine, sine])
-
-
-# ---- Counter-examples to Observation 4.3 and Lemmas 3.3 and 4.5, in fractions -----------------------------
 
 
 @dataclass(frozen=True)
@@ -94,40 +49,6 @@ def three_points() -> ThreePoints:
     x = np.array([exact(1, 0), exact(0, 1), exact(1, 1)])
     t = exact(1, 0, 0)
     return ThreePoints(x, t, _solve(x, t), _solve(x - x.mean(0), t))
-
-
-def minima_counterexamples() -> list[Counterexample]:
-    """For Observation 4.3's second sentence, Lemma 3.3 and Lemma 4.5."""
-    problem = three_points()
-    plain, ray, far = problem.plain, problem.ray, 3 * problem.plain
-    words = r"rows of $X$: $(1,0)$, $(0,1)$, $(1,1)$; $t=(1,0,0)$; $W^*=(\frac23,-\frac13)$"
-    line = r"4.3: $\partial\widehat{\mathcal L}/\partial\beta$ at $(W^*,\sigma,\mu)$"
-    distances = [distance_to_ray(start, ray) for start in (plain, far)]
-    bounds = [lemma_45(start, plain) for start in (plain, far)]
-    near, apart = words + r"; $\widehat W^*=(0,-\frac13)$", r"the same, $\widehat W^*=(0,-1)$"
-    equal, epsilon = (
-        r"$Wx=\ell=(1,-1)$, so $\widehat{\mathcal L}_W=\mathcal L_W=0$",
-        r"3.3, $\varepsilon=\frac35$",
-    )
-    slope, zero = (problem.x @ plain - problem.t).sum(), Fraction(0)
-    return [
-        Counterexample("observation", line, words, slope, zero, "="),
-        Counterexample("lemma_45", r"4.5, $W_0=W^*$", near, distances[0], bounds[0]),
-        Counterexample("lemma_45_far", r"4.5, $W_0=3W^*$", apart, distances[1], bounds[1]),
-        Counterexample("lemma_33", epsilon, equal, zero, lemma_33(Fraction(3, 5)), "<"),
-        _squared_loss(),
-    ]
-
-
-def _squared_loss() -> Counterexample:
-    """Lemma 3.3 for the squared norm: ℓ = ½ (1, -1), W x = -ℓ/100, ‖·‖ the root mean square, ε = 13/50."""
-    target, epsilon = exact("1/2", "-1/2"), Fraction(13, 50)
-    output = -target / 100
-    losses = [((v - target) @ (v - target)) / 2 for v in (output, exact(1, -1), exact(-1, 1))]
-    assert max(losses[:2]) < epsilon  # noqa: S101 (exact; of W without, of W' with batch norm)
-    words = r"$\ell=\frac12(1,-1)$, $W'x=(1,-1)$, $Wx=-\frac1{100}\ell$, squared error (mean over the batch)"
-    line = r"3.3, squared loss, $\varepsilon=\frac{13}{50}$"
-    return Counterexample("lemma_33_squared", line, words, losses[2], lemma_33(epsilon), "<")
 
 
 def _solve(x: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -223,15 +144,6 @@ def _near_optimal(rng: np.random.Generator, number: int, m: int) -> tuple[np.nda
     return target, target + basis @ _turned(rng, size * rng.uniform()), False
 
 
-def worst_squares(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Targets ℓ and outputs y in a plane that are as bad as they may be where the loss is the squared norm.
-
-    Below ε = ¼ as for the norm, from there on ‖ℓ‖ just below √ε and y a hair's breadth on the other side of 0.
-    """
-    root = math.sqrt(epsilon)
-    return worst_for_33(root) if epsilon < 1 / 4 else (np.array([root * (1 - 1e-6), 0]), np.array([-1e-9, 0]))
-
-
 def _turned(rng: np.random.Generator, length: float) -> np.ndarray:
     angle = rng.uniform(0, 2 * math.pi)
     return length * np.array([math.cos(angle), math.sin(angle)])
@@ -320,9 +232,9 @@ def near_optimal(results: Mapping[str, np.ndarray]) -> plt.Figure:
     )
     dots = dict(look=".", color="batch", markersize=4, alpha=0.6, zorder=3, label="random problems")
     arms = {
-        "printed": dict(y=lemma_33(line), label=printed),
+        "printed": dict(y=3 * line * (1 + line) / (1 - 2 * line), label=printed),
         "three": dict(y=3 * line, color="theory", look="--", linewidth=1.2, label=r"$3\varepsilon$"),
-        "corrected": dict(y=np.array([sharp_33(e) for e in line]), label=least),
+        "corrected": dict(y=np.sqrt((1 - line) ** 2 + 1 - 2 * np.sqrt(1 - 2 * line)), label=least),
         "problems": dict(x=epsilon, y=loss, **dots),
     }
     below = r"$\varepsilon$: loss without batch norm, and the best with it, are below"

@@ -1,9 +1,8 @@
 """What the chapters on theorems share: one unit in closed form, random instances, margins, trials.
 
-Two sides meet in every test of Santurkar et al. 2018's theorems. The fast side (one unit here, and
-`lipschitz`, `smoothness`, `minima`) holds closed formulas on NumPy arrays, which also take exact fractions;
-the slow side (instances and cases, here) is automatic differentiation of the whole network. The pages' cells
-let them meet on random instances, `*_counterexamples` in fractions.
+Two sides meet in every test of Santurkar et al. 2018's theorems: closed formulas on NumPy arrays, which also take
+exact fractions (one unit here, the theorems in the pages' cells), and automatic differentiation of the whole network
+(instances and cases, here). They meet on random instances and in fractions.
 """
 
 from __future__ import annotations
@@ -131,18 +130,7 @@ def square(v: np.ndarray) -> float:
 # networks share it: the plain one has the loss L(X W), the other one L(z). Letters: m data points, I inputs, J
 # units. Source: Santurkar et al. 2018, section 4.1 (NeurIPS), appendix C (v1).
 
-KINDS = (
-    "convex",
-    "indefinite",
-    "cross-entropy",
-    "network",
-    "linear",
-    "aligned",
-    "constant",
-    "mirrored",
-    "tiny-batch",
-    "outlier",
-)
+KINDS = "convex indefinite cross-entropy network linear aligned constant mirrored tiny-batch outlier".split()
 #: Those whose loss is linear in the layer's outputs.
 LINEAR = ("linear", "aligned", "constant", "mirrored")
 
@@ -162,18 +150,6 @@ class Instance:
     def y(self) -> np.ndarray:
         """The layer's outputs, (m, J)."""
         return self.x @ self.w
-
-
-@dataclass(frozen=True)
-class Derivatives:
-    """First derivatives by automatic differentiation."""
-
-    through: np.ndarray  # (m, J) ∂L̂/∂y, of the network with batch norm
-    weights: np.ndarray  # (I, J) ∂L̂/∂W
-    shared: (
-        np.ndarray
-    )  # (m, J) ∂L/∂(layer's output) at z: what the layers above send down in the network with batch norm
-    own: np.ndarray  # (m, J) the same at y: what they send down in the plain network
 
 
 def draw(rng: np.random.Generator, number: int, *, centred: bool = False) -> Instance:
@@ -210,17 +186,6 @@ def batch_norm(
     """z = γ (y - μ) / sqrt(σ² + eps) + β over the first axis."""
     variance = y.var(0, correction=int(unbiased))
     return torch.as_tensor(gamma) * (y - y.mean(0)) / (variance + eps).sqrt() + torch.as_tensor(beta)
-
-
-def differentiate(instance: Instance, eps: float = 0.0, unbiased: bool = False) -> Derivatives:
-    """All first derivatives of one instance; nothing is simplified by hand."""
-    w = torch.tensor(instance.w, requires_grad=True)
-    y = torch.tensor(instance.x) @ w
-    z = batch_norm(y, instance.gamma, instance.beta, eps, unbiased)
-    through, weights, shared = torch.autograd.grad(instance.loss(z), (y, w, z))
-    plain = y.detach().requires_grad_()
-    (own,) = torch.autograd.grad(instance.loss(plain), plain)
-    return Derivatives(*(part.numpy() for part in (through, weights, shared, own)))
 
 
 def hessian(function: Callable[[Tensor], Tensor], at: np.ndarray) -> np.ndarray:
@@ -316,30 +281,32 @@ class Case:
     @cached_property
     def above(self) -> np.ndarray:
         """H = ∂²L/∂z∂z at the network's own z, (m, m)."""
-        layer = self.instance
-        z = batch_norm(torch.tensor(layer.y), layer.gamma, layer.beta, self.eps, self.unbiased)
-        return hessian(layer.loss, z.numpy())[:, self.j, :, self.j]
+        z = self.layer(torch.tensor(self.instance.y))
+        return hessian(self.instance.loss, z.numpy())[:, self.j, :, self.j]
 
     @cached_property
     def through(self) -> np.ndarray:
         """∂²L̂/∂y∂y, (m, m)."""
-        layer = self.instance
-        loss = lambda y: layer.loss(batch_norm(y, layer.gamma, layer.beta, self.eps, self.unbiased))
-        return hessian(loss, layer.y)[:, self.j, :, self.j]
+        loss = lambda y: self.instance.loss(self.layer(y))
+        return hessian(loss, self.instance.y)[:, self.j, :, self.j]
 
 
 def look(instance: Instance, j: int, eps: float = 0.0, unbiased: bool = False) -> Case:
-    """Unit j of an instance, with batch norm's ε and variance as given."""
-    found = differentiate(instance, eps, unbiased)
-    unit, gamma = normalize(instance.y[:, j], eps, unbiased), instance.gamma[j]
-    columns = (part[:, j] for part in (found.shared, found.own, found.through, found.weights))
-    return Case(instance, j, unit, gamma, *columns, eps, unbiased)
+    """Unit j of an instance, with batch norm's ε and variance as given; nothing is simplified by hand."""
+    w = torch.tensor(instance.w, requires_grad=True)
+    y = torch.tensor(instance.x) @ w
+    z = batch_norm(y, instance.gamma, instance.beta, eps, unbiased)
+    through, weights, shared = torch.autograd.grad(instance.loss(z), (y, w, z))
+    plain = y.detach().requires_grad_()
+    (own,) = torch.autograd.grad(instance.loss(plain), plain)
+    columns = (part.numpy()[:, j] for part in (shared, own, through, weights))
+    unit = normalize(instance.y[:, j], eps, unbiased)
+    return Case(instance, j, unit, instance.gamma[j], *columns, eps, unbiased)
 
 
 # ---- Counter-examples in small exact numbers: no rounding, so nothing to argue about ----------------------
-# Each gives what batch norm does (`value`) and what the printed line allows or says (`bound`), both as
-# fractions, computed by the same formulas as the random trials but on exact numbers; `tests/test_theory_*.py`
-# recomputes them by other means.
+# Each gives what batch norm does (`value`) and what the printed line allows or says (`bound`), both as fractions,
+# computed by the same formulas as the random trials but on exact numbers; tests recompute them by hand.
 
 
 @dataclass(frozen=True)
