@@ -250,7 +250,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 6, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 12, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -532,12 +532,12 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
 
     θ of the k-th step is too small by at most e = ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
     above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). It ends where
-    θ and θ + e are written alike, e ≤ TOLERANCE · θ and ρ ≤ 2 TOLERANCE · θ; as a θ may stand still on its way, at two
-    steps running and after FEWEST. The iteration is that of `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
+    θ and θ + e are written alike and e ≤ TOLERANCE · θ; as a θ may stand still on its way, ρ ≤ 2 TOLERANCE · θ and
+    FEWEST steps are asked for, too. The iteration is that of `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
     q = start / start.norm() + 0.3 * noise / noise.norm()
-    rows, alphas, betas, known = [q / q.norm()], [], [], False
+    rows, alphas, betas = [q / q.norm()], [], []
     for step in range(1, min(STEPS, len(start)) + 1):
         r = lanczos_step(product, rows, alphas, betas)
         if not math.isfinite(alphas[-1]):
@@ -547,8 +547,8 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         apart, rest = value - float(values[-2] + away[-2]) if step > 1 else 0.0, float(away[-1])
         wrong = min(rest, rest**2 / apart) if apart > 0 else rest
         stands = written(value) == written(value + wrong) or wrong <= FLOOR * value
-        before, known = known, stands and max(wrong, rest / 2) <= TOLERANCE * value
-        if before and known and step >= FEWEST or betas[-1] == 0 or step == len(start):
+        known = step >= FEWEST and stands and max(wrong, rest / 2) <= TOLERANCE * value
+        if known or betas[-1] == 0 or step == len(start):
             return value
         rows.append(r / betas[-1])
     raise BnbookError(f"λ_max is not found to {DIGITS} digits within {STEPS} steps")
