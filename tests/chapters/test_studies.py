@@ -8,7 +8,7 @@ import pytest
 import torch
 from page_cells import functions
 
-from bnbook.chapters import halfspaces, least_squares, lipschitz, minima, neural_networks, smoothness, vgg
+from bnbook.chapters import lipschitz, minima, smoothness, vgg
 from bnbook.chapters.theorems import draw_all
 from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, progress
 from bnbook.curves import over_window
@@ -111,18 +111,18 @@ def net():
     return EXPLOSION["chain"]((5, 6, 6, 10), "tanh")
 
 
-BOUNDS, ONE_UNIT = (
-    page_cells.functions(f"decoupling/{name}")["both_sides"] for name in ("halfspaces", "neural-networks")
-)
+LEAST_SQUARES = page_cells.functions("decoupling/least-squares", problems=1, pencils=1)
+HALF_SPACES = page_cells.functions("decoupling/halfspaces", starts=1, AWAY=1e-5)
+ONE_UNIT = page_cells.functions("decoupling/neural-networks", networks=1, BRACKET=(-4.0, 4.25))
 #: Of a seed, whatever numbers come out.
 DRAWS = {
     "lipschitz": lambda seed: draw_all(lipschitz.draw_layer, 1, 1, seed, 0)[0][0].case.g,
     "smoothness": lambda seed: draw_all(smoothness.draw_layer, 1, 1, seed, 1)[0][0].minimum,
     "minima": lambda seed: draw_all(minima.draw_problem, 1, 1, seed, 2)[0][0].t,
-    "least squares": lambda seed: least_squares.least_squares_margins(seed, 1, 2)[0].ratio,
-    "rayleigh": lambda seed: least_squares.rayleigh_margins(seed, 1, 2)["corrected"].ratio,
-    "half-spaces": lambda seed: halfspaces.run_margins(seed, 1, 1, BOUNDS)["direction.corrected"],
-    "one unit": lambda seed: neural_networks.unit_margins(seed, 2, 1, ONE_UNIT)["on_line"],
+    "least squares": lambda seed: next(LEAST_SQUARES["data_sets"](seed))[1],
+    "rayleigh": lambda seed: LEAST_SQUARES["rayleigh"](seed)["corrected"],
+    "half-spaces": lambda seed: HALF_SPACES["search"](seed)[0],
+    "one unit": lambda seed: ONE_UNIT["trials"](seed)["printed"],
     "batch": lambda seed: EXPLOSION["gaussian_batch"](4, 3, seed)[0],
     "labels": lambda seed: EXPLOSION["gaussian_batch"](40, 3, seed)[1],
     "gradients": lambda seed: EXPLOSION["gradients"](net(), 8, seed).weight,
