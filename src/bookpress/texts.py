@@ -13,8 +13,10 @@ import yaml
 
 from bookpress.errors import PressError
 
-#: YAML is read in C where that is built: ten times as fast.
+#: YAML is read in C where that is built: ten times as fast, but what is nested ten thousands deep ends the process.
 _FAST: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Levels: as many as are read at all, and as many as anything here is made of.
+READABLE, DEEPEST = 10_000, 100
 
 
 class Unclear(yaml.constructor.ConstructorError):
@@ -46,6 +48,8 @@ class LOADER(_FAST):
 
 
 LOADER.add_constructor("tag:yaml.org,2002:int", LOADER.construct_yaml_int)
+#: What a line of nested lists and keys begins with.
+INDENT = re.compile(r"^[ \t?:-]*", re.M)
 #: Words of the parser, in C and in Python, for the commonest slips -> what to do.
 ADVICE = {
     "mapping values are not allowed": "put a text with a colon and a space into quotes, or mend the indentation",
@@ -58,12 +62,16 @@ ADVICE = {
     "unexpected end of stream": "close the quote or bracket",
     "unknown escape character": "put a text with a backslash into single quotes",
 }
+#: Values of a file, those that an alias repeats counted each time: a hundred times those of the longest file here.
+LARGEST = 1_000_000
 
 
-def read_text(path: Path, file: str) -> str:
-    """The text of a file; PressError for one that is missing or not UTF-8, which it calls `file`."""
+def read_text(path: Path, file: str, most: int | None = None) -> str:
+    """The text of a file, no more than `most` characters of it; PressError for one that is missing or not UTF-8, which
+    it calls `file`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(most)
     except FileNotFoundError:
         raise PressError(f"no file {file}; expected it under {path.parent.name}/") from None
     except UnicodeDecodeError as error:
@@ -80,8 +88,10 @@ def read_yaml(path: Path, file: str) -> Any:
 
 def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
     """The content of YAML; PressError for what is none, with its line where the parser knows it."""
+    # no level is without a bracket of its own or a column of the deepest line; a list may stand right below its key
+    most = text.count("[") + text.count("{") + 2 * max(map(len, INDENT.findall(text)))
     try:
-        return yaml.load(text, loader)
+        content = yaml.load(text, loader) if most <= READABLE else None
     except Exception as error:  # beside its own errors PyYAML lets through Python's, as for 2024-99-99
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -89,6 +99,28 @@ def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
         problem = str(getattr(error, "problem", error))
         advice = next((f"; {do}" for words, do in ADVICE.items() if words in problem), "")
         raise PressError(f"{file}{line}{what} {problem}{advice}") from None
+    if most > READABLE or not _within(content):
+        raise PressError(
+            f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "
+            f"{LARGEST:,} values; write out what you mean"
+        )
+    return content
+
+
+def _within(content: Any) -> bool:
+    """Whether who walks through all of it, aliases and all, meets at most `LARGEST` values, none deeper than
+    `DEEPEST`."""
+    left, level = LARGEST, [content]
+    for _ in range(DEEPEST + 1):
+        left -= len(level)
+        inner: list[Any] = []
+        for value in level:
+            inner += value.keys() if isinstance(value, dict) else ()
+            inner += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            if len(inner) > left:
+                return False
+        level = inner
+    return not level
 
 
 def as_csv(rows: Iterable[Sequence[Any]]) -> str:

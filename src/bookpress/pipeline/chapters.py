@@ -27,6 +27,9 @@ from bookpress.texts import parse_yaml, read_text, read_yaml
 
 # ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
 
+#: Characters of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
+LARGEST = 64 << 10
+
 
 def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind]]:
     """The names and literal defaults that a parameters cell assigns, and what each may be."""
@@ -94,10 +97,13 @@ def read_file(path: str) -> dict[str, Any]:
     where = f"--params {path}"
     try:
         Path(path).stat()
-        content = read_yaml(Path(path), where)
+        text = read_text(Path(path), where, LARGEST + 1)  # what is no file may have no end
     except OSError as error:
         why = (error.strerror or "cannot be read").lower()
         raise PressError(f"{where}: {why}; expected a YAML file of name: value lines") from None
+    if len(text) > LARGEST:
+        raise PressError(f"{where} has more than {LARGEST >> 10} KiB; expected some lines of name: value")
+    content = parse_yaml(text, where)
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise PressError(f"{where} holds no parameters; expected name: value lines")
     return content

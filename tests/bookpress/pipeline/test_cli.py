@@ -113,6 +113,8 @@ USAGE = [
     ("run coin --all", "give one of them"),
     ("run coin --params none.yml", "no such file"),
     ("run coin --params .", "is a directory; expected a YAML file"),
+    ("run coin --params /dev/zero", "has more than 64 KiB"),
+    ("run coin --params big.yml", "has more than 64 KiB; expected some lines"),
     ("run coin --params twice.yml", "twice.yml, line 2: 'tosses' stands there and in line 1; keep one of them"),
     ("run coin --params octal.yml", "octal.yml, line 1: 010 is octal to YAML, which reads 8; write 10"),
     ("run coin --set names=[1", "names is '[1'; expected list[str]"),
@@ -126,7 +128,7 @@ USAGE = [
     ("lock coin --power --spread coin-unfair=1", "--spread coin-unfair: no claim of these chapters"),
     ("BNBOOK_EXECUTED=elsewhere check", "elsewhere: no such folder; expected the evidence"),
     ("BNBOOK_CORES=abc run coin", "BNBOOK_CORES=abc; expected a number of cores, at least 1"),
-    ("BNBOOK_RUNS=file run coin", "file"),
+    ("BNBOOK_RUNS=big.yml run coin", "big.yml"),
 ]  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def test_bad_usage_is_one_line_with_exit_code_2_and_does_nothing(tiny, monkeypat
     monkeypatch.chdir(tiny)
     for name, kind in dict(profile="str", seeds="int", tosses="int", rate="float", names="list[str]").items():
         edit(tiny / "book" / "part" / "coin.md", f"\n{name} = ", f"\n{name}: {kind} = ")
-    (tiny / "file").touch()
+    (tiny / "big.yml").write_text("a: 1\n" * 20_000)
     (tiny / "twice.yml").write_text("tosses: 3\ntosses: 4\n")
     (tiny / "octal.yml").write_text("tosses: 010\n")
     before = sorted(tiny.rglob("*"))
@@ -286,6 +288,7 @@ BROKEN = [
     (CHAPTER, "Is it fair?", "Ist sie gerecht? \udcfc", "part/coin: its file is not UTF-8"),
     (CONTENTS, "root:", "root: [", "_toc.yml, line 3 is not YAML"),
     (CHAPTER, "title: A coin", "title: 2024-99-99", "part/coin: its front matter is not YAML: month"),
+    (CHAPTER, "title: A coin", f"title: {'[' * 2000}{']' * 2000}", "part/coin: its front matter is nested more"),
     (CHAPTER, "title: A coin", "title: [A]", FRONT + "title is ['A']; expected a line of text"),
     (CHAPTER, "data: none", "settings: {1: [a]}", FRONT + "settings.2.[key] is 1; expected a text"),
     (CHAPTER, "tosses = 100", "tosses = (", "part/coin: line 3 of its parameters cell: '(' was never closed"),

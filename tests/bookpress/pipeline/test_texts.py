@@ -1,13 +1,31 @@
-"""YAML that somebody has written: what cannot be read is one line."""
+"""YAML that somebody has written: what cannot be read, or never ends, is one line."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 
 from bnbook.errors import BnbookError
 from bookpress import texts
 
+
+def bomb(levels: int) -> str:
+    """Each line is ten times the one before it."""
+    lines = ["a0: &a0 [x]"] + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, levels)]
+    return "\n".join(lines)
+
+
+def steps(count: int) -> str:
+    return "\n".join(" " * k + "a:" for k in range(count))
+
+
+DEEP = " is nested more than 100 levels deep, or repeats itself by aliases to more than 1,000,000 values"
 REFUSED = [
+    *((text, DEEP) for text in (bomb(9), "&a [*a]", "a: &a {b: *a}", f"- &x [{'1, ' * 2000}]\n" + "- *x\n" * 600)),
+    # in C each of the first four would end the process
+    *((text, DEEP) for text in ("[" * 50_000, "- " * 50_000 + "a", "? " * 50_000 + "a", steps(6_000))),
+    *((text, DEEP) for text in ("[" * 200 + "]" * 200, steps(200))),
     *((text, "") for text in ("a: [", "2024-99-99", "- a\n  b: c", "[" * 3_000)),
     ("a: 1\nb: 2\na: 3", ", line 3: 'a' stands there and in line 1; keep one of them"),
     ("x: {b: 1, b: 2}", ", line 1: 'b' stands there and in line 1"),
@@ -18,22 +36,25 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "words"), REFUSED, ids=range(len(REFUSED)))
-def test_what_is_not_read_is_one_line(text, words):
-    with pytest.raises(BnbookError) as caught:
-        texts.parse_yaml(text, "file.yml")
-    said = str(caught.value)
-    assert said.startswith(f"file.yml{words}") and "\n" not in said
-    assert words or " is not YAML: " in said
+def test_what_is_not_read_is_one_line_at_once(text, words):
+    for loader in (texts.LOADER, *([texts.yaml.SafeLoader] if words == DEEP else [])):  # where C is not built
+        began = time.perf_counter()
+        with pytest.raises(BnbookError) as caught:
+            texts.parse_yaml(text, "file.yml", loader)
+        said = str(caught.value)
+        assert said.startswith(f"file.yml{words}") and "\n" not in said and time.perf_counter() - began < 20
+        assert words or " is not YAML: " in said
 
 
 READ = [
+    (bomb(3), {"a0": ["x"], "a1": [["x"]] * 10, "a2": [[["x"]] * 10] * 10}),
     ("- &a {b: 1}\n- *a\n", [{"b": 1}, {"b": 1}]),
     ("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3", {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}}),
 ]
 
 
 @pytest.mark.parametrize(("text", "content"), READ)
-def test_aliases_and_keys_that_override_what_is_merged_are_read(text, content):
+def test_aliases_that_end_and_keys_that_override_what_is_merged_are_read(text, content):
     assert texts.parse_yaml(text, "file.yml") == content
 
 
