@@ -58,20 +58,17 @@ def near(value: Tensor, again: Tensor) -> bool:
 
 
 def slope(subject: Subject, taken: tuple[Tensor, dict[str, Tensor]]) -> Slope:
-    """The slope of the loss along its gradient, by differences: in the network's own precision, which most fit in at a tenth
-    of the time; then in 64 bits where the network runs in them.
+    """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them.
 
     taken: loss and gradient as they are; where the slope does not fit these, they are taken in 64 bits, too. Where it is not
     that gradient either, all parameters are moved aside by little: if it is there, as behind a ReLU that stood at exactly
     zero, θ is a kink; a gradient that is none, as past detached parts, is none there either.
     """
     found, double = None, subject.but(double=True)
-    wide = all(p.dtype == torch.float64 for p in subject.parameters.values())
-    tries = (subject, taken, True), (double, taken, False), (double, None, False), (subject, None, False)
-    for each, known, own in tries[wide:]:
+    for each, known in ((double, taken), (double, None), (subject, None)):
         at = dict(subject.parameters)
         try:
-            here, exact = _slope_at(each, at, known, own)
+            here, exact = _slope_at(each, at, known)
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
         if here is None or known and not here.fits:
@@ -94,13 +91,9 @@ def slope(subject: Subject, taken: tuple[Tensor, dict[str, Tensor]]) -> Slope:
 
 
 def _slope_at(
-    subject: Subject,
-    at: dict[str, Tensor],
-    known: tuple[Tensor, dict[str, Tensor]] | None = None,
-    own: bool = False,
+    subject: Subject, at: dict[str, Tensor], known: tuple[Tensor, dict[str, Tensor]] | None = None
 ) -> tuple[Slope | None, bool]:
-    """At parameters θ, and whether the loss is a number of 64 bits there; None where there is no gradient to go along. own:
-    at the length at which rounding in 32 bits and curvature are both small, and as exact."""
+    """At parameters θ, and whether the loss is a number of 64 bits there; None where there is no gradient to go along."""
     start, gradient = known or subject.gradient(at)
     exact = start.dtype == torch.float64
     norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
@@ -110,12 +103,11 @@ def _slope_at(
     way = {n: gradient[n].double() / norms[n] for n in norms if norms[n]}
     del gradient
     changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
-    changes = (1e-3,) if own else changes
     for change in changes:
         h = change * max(float(start.abs()), 1e-6) / size
         aside = (((n, at[n].double() + sign * h * u) for n, u in way.items()) for sign in (1, -1))
         ahead, behind = (subject.value(chain(at.items(), each)) for each in aside)
-        if known and not own and ahead.dtype != torch.float64:
+        if known and ahead.dtype != torch.float64:
             return None, False
         both = float(ahead - behind) / (2 * h)
         if abs(both / size - 1) < within:
