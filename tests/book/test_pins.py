@@ -11,7 +11,6 @@ import page_cells
 import pytest
 
 from bnbook import curves
-from bnbook.chapters.learning_rate import best_rates
 from bnbook.chapters.length_direction import steps_to
 from bnbook.chapters.vgg import STARTS, at_equal_loss
 from bnbook.deep_linear import LinearArm
@@ -103,6 +102,7 @@ def at_equal_losses(probes: tuple[int, ...]) -> float:
 
 def best_of_scan(rates: list[float]) -> np.ndarray:
     """The best rate of a loss that falls from one rate to the next."""
+    best_rates = page_cells.functions("mean-field/learning-rate")["best_rates"]
     return best_rates(1.0 - 0.01 * np.arange(len(rates))[None, None], np.array([rates]))[1]
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import gamma_initialisation, learning_rate
-from bnbook.chapters.learning_rate import after_training, layer_shares, weights_curvature
-from bnbook.chapters.mean_field import input_moments, solve_as
+from bnbook.chapters.mean_field import input_moments, largest, solve_as
 from bnbook.data import load
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
@@ -20,6 +19,11 @@ ARM = PhaseArm(data="digits-standin", hidden=(8, 6), batch_size=16, steps=3, lea
 @pytest.fixture(scope="module")
 def dataset():
     return load("digits-standin")
+
+
+@pytest.fixture
+def cells(dataset):
+    return page_cells.functions("mean-field/learning-rate", sets={ARM.data: dataset})
 
 
 def test_moments_of_inputs_are_means_over_pairs():
@@ -47,7 +51,7 @@ def test_each_name_solves_its_own_equations():
         assert kinder < printed if isinstance(shape, Convolutional) else kinder == printed
 
 
-def test_shares_of_layers_are_those_of_the_dense_eigenvector(dataset):
+def test_shares_of_layers_are_those_of_the_dense_eigenvector(dataset, cells):
     network, (images, _) = ARM.drawn(3, dataset).train(), full_batch(ARM, 3, dataset)
     weights = [p for p in network.parameters() if p.ndim >= 2]
     rows = [
@@ -57,45 +61,33 @@ def test_shares_of_layers_are_those_of_the_dense_eigenvector(dataset):
     jacobian = torch.stack(rows).double().numpy()
     values, vectors = np.linalg.eigh(jacobian.T @ jacobian / 16)
     parts = np.split(np.square(vectors[:, -1]), np.cumsum([p.numel() for p in weights])[:-1])
-    found = weights_curvature(ARM, 3, dataset)
+    found = largest(ARM, 3, dataset, "weights")
     assert found.value == pytest.approx(values[-1], rel=1e-4)
-    assert np.allclose(layer_shares(ARM, 3, dataset, found), [part.sum() for part in parts], atol=2e-3)
+    assert np.allclose(cells["layer_shares"](ARM, 3, found), [part.sum() for part in parts], atol=2e-3)
 
 
-def test_what_a_training_changed_is_read_off_its_network(dataset):
-    found = after_training(ARM, 3, dataset)
+def test_what_a_training_changed_is_read_off_its_network(dataset, cells):
+    found = cells["after_training"](ARM, 3)
     before, (after, loss) = ARM.drawn(3, dataset), train_model(ARM, 3, dataset)
     first, last = (float(one[-1].weight.detach().std()) for one in (before, after))
     assert found["readout"] == pytest.approx(last / first) and found["hidden"] != found["readout"]
     top = float(largest_eigenvalue(after.train(), full_batch(ARM, 3, dataset)[0], "all", "weights"))
-    before_it = weights_curvature(ARM, 3, dataset).value
+    before_it = largest(ARM, 3, dataset, "weights").value
     assert found["curvature"] == pytest.approx(np.log10(top / before_it), abs=1e-3)
     gammas = [m.weight for m in after if hasattr(m, "running_mean")]
     assert found["gamma"] == pytest.approx(float(gammas[-1].detach().square().mean().sqrt()))
     assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
 
 
-def test_the_loss_at_the_end_is_that_of_the_last_tenth(dataset, monkeypatch):
-    arm = PhaseArm(hidden=(5,), batch_size=16, steps=20, data="digits-standin")
+def test_the_loss_at_the_end_is_that_of_the_last_tenth(dataset, cells):
     losses = np.array([100.0] * 18 + [3.0, 1.0])
-    monkeypatch.setattr(learning_rate, "train_model", lambda *_: (arm.drawn(0, dataset), losses))
-    assert learning_rate.after_training(arm, 0, dataset)["loss"] == pytest.approx(np.log10(0.02))
+    cells["train_model"] = lambda *_: (ARM.drawn(0, dataset), losses)
+    assert cells["after_training"](ARM, 0)["loss"] == pytest.approx(np.log10(0.02))
 
 
-def test_sixty_steps_of_a_loss_are_kept_and_the_best_rate_of_those_that_did_not_explode():
-    assert learning_rate.kept_steps(591).tolist() == list(range(0, 591, 10))
-    assert learning_rate.kept_steps(7).tolist() == list(range(7))
+def test_the_best_rate_is_of_those_that_did_not_explode(cells):
     losses = np.array([[[3.0, 1.0, np.nan], [np.nan] * 3], [[0.5, 1.0, 0.2], [4.0, np.inf, 5.0]]])
     rates = np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]])
-    best, at = learning_rate.best_rates(losses, rates)
+    best, at = cells["best_rates"](losses, rates)
     assert best.tolist() == [[1, np.inf], [0.2, 4]]
     assert (at[0, 0], *at[1]) == (-2, -1, -4)
-
-
-def test_a_learning_curve_is_of_25_steps_or_a_third_of_them_at_100_points():
-    steps, means = gamma_initialisation.learning_curve(np.arange(400.0)[None])
-    assert len(steps) == 100 and (steps[0], steps[-1]) == (1, 400)
-    at = steps.tolist().index(min(step for step in steps if step > 30))
-    assert means[0, at] == pytest.approx(steps[at] - 1 - 12)  # the middle of the last 25
-    few, means = gamma_initialisation.learning_curve(np.arange(7.0)[None])
-    assert few.tolist() == list(range(1, 8)) and means.tolist() == [[0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5]]

@@ -6,43 +6,27 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
 
-from bnbook.chapters import learning_rate, readout
-from bnbook.chapters.mean_field import (
-    by_layer,
-    eigenvalue,
-    ratios,
-    readout_rates,
-    root_mean_square,
-    sample_inputs,
-    see_population,
-    solve_for,
-)
-from bnbook.chapters.order_parameters import independent_directions
-from bnbook.chapters.reach import outcome_model, outside_the_bounds
+from bnbook.chapters import mean_field, readout
+from bnbook.chapters.mean_field import by_layer, ratios, root_mean_square, sample_inputs, solve_for
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.probes.order_parameters import measure
-from bnbook.small_networks import PhaseArm, alone, full_batch, train_part, works
-from bookpress.pipeline import chapters
+from bnbook.small_networks import PhaseArm, alone, full_batch, train_part
 
 WIDTHS = (6, 9, 8, 7, 3)
 CONV = Convolutional((3, 32, 32), (30, 60, 90))
 ARM = PhaseArm(hidden=(12, 9), batch_size=16, steps=7, learning_rate=0.05, data="textures-standin")
-
-
-def cell(name, word, **names):
-    """What a chapter's cell defines that has this word in it, run with these names."""
-    (chapter,) = chapters.select([name])
-    (source,) = [each for each in chapter.code_cells if word in each]
-    exec(source, names)
-    return names
+READOUT, REACH, FISHER = (
+    page_cells.functions(f"mean-field/{page}") for page in ("readout", "reach", "fisher")
+)
 
 
 # ---- Measured networks beside the equations for their inputs ---------------------------------------------------------
@@ -93,7 +77,7 @@ def test_the_recursion_of_the_cell_is_the_packages(norm):
     integrals = {name: getattr(recursions, name) for name in ("relu_product", "step_product")}
     names = dict(sigma_w2=1.7, sigma_b2=0.3, paper=FullyConnected(WIDTHS), np=np, **integrals)
     names |= {"SimpleNamespace": SimpleNamespace}
-    recursion = cell("mean-field/order-parameters", "def recursion", **names)["recursion"]
+    recursion = page_cells.cell("mean-field/order-parameters", "def recursion", **names)["recursion"]
     start = np.array([1.2, 0.9]), np.array([0.1, 0.3])
     for equations, m in (("printed", None), ("corrected", 12), ("corrected", None)):
         options = {} if equations == "printed" else dict(zip(("q_hat_0", "q_hat_xy_0"), start))
@@ -108,7 +92,11 @@ def test_the_recursion_of_the_cell_is_the_packages(norm):
 def test_root_mean_square_and_directions():
     assert root_mean_square(np.array([[3.0, 4.0], [0.0, -2.0]])) == pytest.approx([12.5**0.5, 2**0.5])
     one = torch.tensor([1.0, -1.0, 1.0, -1.0])
-    other = 7 + 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0])
+    page = page_cells.cell("mean-field/order-parameters", "def independent_directions", torch=torch)
+    independent_directions, other = (
+        page["independent_directions"],
+        7 + 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0]),
+    )
     assert independent_directions(torch.stack([one, 2 * one], 1)) == pytest.approx(1)
     # A unit normal and its own double, of variance 5, beside one of its own of variance 5: two.
     assert independent_directions(torch.stack([one, 2 * one, other], 1)) == pytest.approx(2)
@@ -138,21 +126,26 @@ def test_eigenvalue_is_that_of_a_dense_jacobian(shape):
         network = cnn(image, shape.channels, norm="batch", gamma=1.5).train()
     weights = [p for p in network.parameters() if p.ndim >= 2]
     expected = np.linalg.eigvalsh(gram(network, x, weights))[-1]
-    assert eigenvalue(shape, "batch", x, 4, gamma=1.5).value == pytest.approx(expected, rel=1e-3)
+    assert REACH["eigenvalue"](shape, "batch", x, 4, gamma=1.5) == pytest.approx(expected, rel=1e-3)
 
 
 def test_population_statistics_are_the_plain_average_of_four_batches_of_further_inputs():
     torch.manual_seed(0)
     network, inputs = mlp((3, 4, 2), "batch"), torch.randn(32, 3)
-    see_population(network, inputs)
+    FISHER["see_population"](network, inputs)
     z = network.linear1(inputs).detach()
     torch.testing.assert_close(network.norm1.running_mean, z.mean(0))
     torch.testing.assert_close(network.norm1.running_var, z.view(4, 8, 4).var(1).mean(0))
-    x, further = torch.randn(5, 3), 2 + 3 * torch.randn(400, 3)
-    shape, population = FullyConnected((3, 4, 2)), {"statistics": "population"}
-    wide, narrow = (eigenvalue(shape, "batch", x, 1, **population, further=f) for f in (further, further / 3))
-    held = [eigenvalue(shape, "batch", x, 1, statistics=each) for each in ("batch", "detached")]
-    assert narrow.value > wide.value and len({round(each.value, 6) for each in (wide, *held)}) == 3
+
+    def top(statistics, scale=1.0):
+        names = dict(CASES={"one": ("batch", statistics, "")}, population=400)
+        names["draw_inputs"] = lambda kind, seed, m: scale ** (m == 400) * sample_inputs(None, (3,), seed, m)
+        own = page_cells.functions("mean-field/fisher", **names)
+        own |= names
+        return own["top"](FullyConnected((3, 4, 2)), "", "one", 1, 5, 1.0, 0).value
+
+    wide, narrow = top("population", 3.0), top("population")
+    assert narrow > wide and len({round(each, 6) for each in (wide, top("batch"), top("detached"))}) == 3
 
 
 def test_gradients_of_two_places_are_proportional_to_their_start():
@@ -178,7 +171,7 @@ def test_gradients_of_two_places_are_proportional_to_their_start():
 def test_equations_4_and_6_hold_and_the_second_at_the_optimum_only():
     """Two ways to the same matrix differ by rounding; a matrix and itself would not."""
     for seed in range(3):
-        found = outcome_model(seed)
+        found = REACH["outcome_model"](seed)
         assert (
             0 < found["equation_4"] < 1e-12 and 0 < found["equation_6"] < 1e-12 and found["elsewhere"] > 0.01
         )
@@ -186,6 +179,7 @@ def test_equations_4_and_6_hold_and_the_second_at_the_optimum_only():
 
 def test_an_eigenvalue_a_hundredth_too_small_or_too_large_breaks_a_bound(monkeypatch):
     """Of one gradient both bounds are its square: whatever is not the eigenvalue itself lies outside."""
+    outside_the_bounds = REACH["outside_the_bounds"]
     assert not outside_the_bounds(2, 200).any() and outside_the_bounds(2, 200, rounding=-0.5).all()
     eigvalsh, rng, single = np.linalg.eigvalsh, np.random.default_rng(3), []
     for _ in range(200):
@@ -206,18 +200,18 @@ def dataset():
     return load("textures-standin")
 
 
-def test_the_readouts_rate_is_that_of_its_block_of_the_fisher_matrix(dataset):
+@pytest.mark.parametrize(
+    "page, name", [("readout", "rates_of_the_readout"), ("learning-rate", "readout_rates")]
+)
+def test_the_readouts_rate_is_that_of_its_block_of_the_fisher_matrix(dataset, page, name):
     network, (images, _) = replace(ARM, gamma=2.0).drawn(3, dataset).train(), full_batch(ARM, 3, dataset)
     top = np.linalg.eigvalsh(gram(network, images, list(network.parameters())[-2:]))[-1]
-    own = readout_rates(ARM, 3, dataset, [1.0, 2.0])
-    assert own[1] == pytest.approx(np.log10(3.8 / top), abs=1e-4)
-    names = dict(sets={ARM.data: dataset}, gammas=[1.0, 2.0], chosen=[], PANELS={}, full_batch=full_batch)
-    found = cell("mean-field/readout", "def rates_of_the_readout", np=np, torch=torch, **names)
-    assert found["rates_of_the_readout"](ARM, 3) == pytest.approx(own, abs=1e-12)
+    own = page_cells.functions(f"mean-field/{page}", sets={ARM.data: dataset}, gammas=[1.0, 2.0])
+    assert own[name](ARM, 3)[1] == pytest.approx(np.log10(3.8 / top), abs=1e-4)
 
 
-@pytest.mark.parametrize("module, width", [(readout, 0.8), (learning_rate, 1.6)])
-def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, module, width):
+@pytest.mark.parametrize("page, width", [("readout", 0.8), ("learning-rate", 1.6)])
+def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, page, width):
     """Of trainings that work below 10^edge, another for each restart and γ, rates to four digits; where it lies above
     all rates that are tried, the page that bounds them has none."""
     edges = {(gamma, seed): 0.3 * gamma - 1.7 * seed for gamma in (1.0, 2.0) for seed in (0, 1)}
@@ -229,14 +223,12 @@ def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, module,
         ends = {m: 0.5 if low[m] else np.inf for m in members}
         return {m: {"loss": np.array([1.0, end]), "exploded_step": end, "at": 2} for m, end in ends.items()}
 
-    monkeypatch.setattr(module, "train_members", train)
-    bounded = module is learning_rate
-    trainings = module.Trainings(0 if bounded else range(2), 1)
-    names = dict(np=np, chosen=[], PANELS={}, trainings=trainings, rounds=5, seeds=2, works=works)
-    page = f"mean-field/{module.__name__.rpartition('.')[2].replace('_', '-')}"
-    boundary = cell(page, "def boundary", **names, LARGEST=learning_rate.LARGEST)["boundary"]
+    monkeypatch.setattr(mean_field, "train_members", train)
+    bounded = page == "learning-rate"
+    trainings = mean_field.Trainings(0, 1, **({"largest": 2.0} if bounded else {}))
+    cells = page_cells.functions(f"mean-field/{page}", trainings=trainings, rounds=5, seeds=2, WIDTH=1.6)
     settings = [replace(ARM, gamma=gamma) for gamma in (1.0, 2.0, 3.0)[: 2 + bounded]]
-    found = boundary(settings, np.zeros(3) if bounded else np.zeros((2, 2)))
+    found = cells["boundary"](settings, np.zeros(3) if bounded else np.zeros((2, 2)))
     expected = [[edges[gamma, seed] for gamma in (1.0, 2.0)] for seed in (0, 1)]
     assert found[:, :2] == pytest.approx(np.array(expected), abs=width / 2**6 + 1e-3)
     assert len({member[0].learning_rate for member in asked}) > 8
@@ -245,37 +237,34 @@ def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, module,
     if bounded:
         assert np.isinf(found[:, 2]).all() and max(arm.learning_rate for arm, _ in asked) <= 100
         ends = trainings.at(settings[:2], np.array([[-9.0, 9.0]]), "exploded_step")
-        assert ends.tolist() == [[0.5, np.inf]] and trainings.exploded("cross_entropy") == 0
-        lost = [{"loss": np.array([1.0, 2.0]), "exploded_step": step} for step in (1, 1, np.inf, 5)]
-        trainings.runs = {(ARM, seed): run for seed, run in enumerate(lost)}
-        assert trainings.exploded("squared") == 0.75
-    else:
-        broke = trainings.that_broke(ARM.data, "fc")
-        assert 0 < len(broke) < len(trainings.runs) and not any(np.isfinite(run["loss"][1]) for run in broke)
-        assert trainings.that_broke(ARM.data, "conv") == [] == trainings.that_broke("mnist", "fc")
+        assert ends.tolist() == [[0.5, np.inf]]
+    broke = trainings.broken(data=ARM.data, network="fc")
+    assert 0 < len(broke) < len(trainings.runs) and not any(np.isfinite(run["loss"][1]) for run in broke)
+    assert trainings.broken(network="conv") == [] == trainings.broken(loss="cross_entropy")
 
 
 def test_where_a_training_ended_and_how_far_a_prediction_is_off():
-    assert readout.explosion_step(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
-    assert readout.explosion_step(np.array([2.0, 5.0, np.nan])) == 2
-    assert readout.explosion_step(np.array([2.0, 1.9e6, 1.0])) == np.inf
+    explosion_step = READOUT["explosion_step"]
+    assert explosion_step(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
+    assert explosion_step(np.array([2.0, 5.0, np.nan])) == 2
+    assert explosion_step(np.array([2.0, 1.9e6, 1.0])) == np.inf
     losses = np.array([[2.0] * 18 + [10.0, 30.0], [2.0] * 19 + [np.inf], [2.0] * 20])
     assert readout.end(losses) == pytest.approx([1.0, np.inf, 0.0])
-    found = readout.beside("x", np.array([[1.0, 3.0], [0.0, 1.0]]), np.array([0.0, 1.0]))
+    found = READOUT["beside"](np.array([[1.0, 3.0], [0.0, 1.0]]), np.array([0.0, 1.0]))
     assert {name: list(values) for name, values in found.items()} == {
-        "offset.x": [1.5, 0.0],
-        "distance.x": [1.5, 0.0],
-        "slope.x": pytest.approx([2.0, 1.0]),
+        "offset": [1.5, 0.0],
+        "distance": [1.5, 0.0],
+        "slope": pytest.approx([2.0, 1.0]),
     }
 
 
 def test_brightness_is_the_correlation_with_the_mean_pixel(dataset):
-    images, _ = full_batch(ARM, 3, dataset)
-    bright = images.flatten(1).mean(1)
+    brightness = page_cells.functions("mean-field/readout", sets={ARM.data: dataset})["brightness"]
+    bright = full_batch(ARM, 3, dataset)[0].flatten(1).mean(1)
     vector = torch.outer(2 - 3 * bright, torch.randn(10))
-    assert readout.brightness(ARM, 3, dataset, SimpleNamespace(vector=vector)) == pytest.approx(1, abs=1e-5)
+    assert brightness(ARM, 3, SimpleNamespace(vector=vector)) == pytest.approx(1, abs=1e-5)
     other = torch.outer((bright - bright.mean()).roll(1), torch.randn(10))
-    assert readout.brightness(ARM, 3, dataset, SimpleNamespace(vector=other)) < 0.9
+    assert brightness(ARM, 3, SimpleNamespace(vector=other)) < 0.9
 
 
 def test_a_part_is_trained_and_the_rest_stays(dataset, monkeypatch):

@@ -1,4 +1,4 @@
-"""How curved is a fresh network's loss? The four ways to treat the statistics of batch norm, and the figures."""
+"""How curved is a fresh network's loss? The figures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from bnbook.chapters.mean_field import NETS
 from bnbook.figures import COLORS
 from bnbook.plots.panels import Panel, compare
 from bnbook.results import Results
-
-#: Name -> normalizer, statistics of the probe, and the equations that are right for it.
-CASES = {
-    "none": ("none", "batch", "corrected"),
-    "detached": ("batch", "detached", "corrected"),
-    "population": ("batch", "population", "corrected"),
-    "through": ("batch", "batch", "through_batch"),
-}
-
-# ---- Figures ----------------------------------------------------------------------------------------------
 
 LINES = {
     "none.printed": ("without, printed", "--", COLORS["none"]),

@@ -1,4 +1,4 @@
-"""Should γ start small? The curvature at the start, and learning curves short enough to keep."""
+"""Should γ start small? The figures."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_hex
 
-from bnbook.curves import moving_mean
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
-
-#: Steps that a learning curve is averaged over, and points of it that are kept.
-WINDOW, POINTS = 25, 100
 
 
 def tag(network: str, gamma: float) -> str:
     """What names of results end in: ("vgg16", 0.1) -> "vgg16.g0_1"."""
     return f"{network}.g" + f"{gamma:g}".replace(".", "_")
 
-
-def learning_curve(accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Moving mean over `WINDOW` steps of the batch accuracy (S, T), at most `POINTS` points of it: the steps,
-    counted from 1, and the means (S, points)."""
-    steps = accuracy.shape[1]
-    smooth = moving_mean(accuracy, min(WINDOW, max(1, steps // 3)))
-    kept = np.unique(np.linspace(0, steps - 1, min(POINTS, steps)).round().astype(int))
-    return kept + 1, smooth[:, kept]
-
-
-# ---- Figures ----------------------------------------------------------------------------------------------
 
 RATE, MOMENTUM = 0.1, 0.9  # of the paper's trainings, section 6.5
 NAMES = {"vgg16": "VGG-16", "resnet": "PreAct-ResNet18"}

@@ -1,159 +1,22 @@
-"""How large may the learning rate be? Many small trainings at once, the steepest direction by layers, what training
-changes, and the figures."""
+"""How large may the learning rate be? The figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
-from bnbook.chapters.mean_field import TOLERANCE, by_set, titles
-from bnbook.data import Dataset
+from bnbook.chapters.mean_field import by_set, titles
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.axes import in_factors, in_powers
 from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
-from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
-from bnbook.runs import train_members
-from bnbook.small_networks import PhaseArm, bisect, full_batch, train_model, works
 from bookpress.results import Results
-
-# ---- Trainings at many rates ------------------------------------------------------------------------------
 
 #: log10 of the largest rate that is tried.
 LARGEST = 2.0
-
-
-class Trainings:
-    """Trainings of all seeds side by side; `runs` keeps each that was made: (settings, seed) -> its arrays."""
-
-    def __init__(self, first_seed: int, workers: int) -> None:
-        self.first_seed, self.workers, self.runs = first_seed, workers, {}
-
-    def restarts(self, count: int) -> range:
-        """The first so many seeds."""
-        return range(self.first_seed, self.first_seed + count)
-
-    def at(self, settings: Sequence[PhaseArm], rates: np.ndarray, of: str = "loss") -> np.ndarray:
-        """What became of each at its log10 η (S, X), which counts to four digits: (S, X, ...)."""
-        found = self._made(self._members(settings, rates), of)
-        return np.reshape(found, (*rates.shape, *np.shape(found[0])))
-
-    def work(
-        self, settings: Sequence[PhaseArm], rates: np.ndarray, good: Callable[[np.ndarray], bool] = works
-    ) -> np.ndarray:
-        """Whether the loss of each is `good` at its log10 η (S, X), (S, X); above `LARGEST` none is tried, and none
-        is."""
-        fine, inside = np.zeros(rates.shape, dtype=bool), rates <= LARGEST
-        members = [each for each, tried in zip(self._members(settings, rates), inside.ravel()) if tried]
-        fine[inside] = [good(loss) for loss in self._made(members, "loss")]
-        return fine
-
-    def bracket(
-        self,
-        settings: Sequence[PhaseArm],
-        middle: np.ndarray,
-        width: float,
-        good: Callable[[np.ndarray], bool],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """log10 η, each (S, X): one that works and one that does not, from a bracket around `middle` (S, X) that is
-        moved by its own width until it is right."""
-
-        def flat(rates: np.ndarray) -> np.ndarray:
-            return self.work(settings, rates.reshape(middle.shape), good).ravel()
-
-        low, high = bisect(flat, np.ravel(middle) - width / 2, np.ravel(middle) + width / 2, 0)
-        return low.reshape(middle.shape), high.reshape(middle.shape)
-
-    def exploded(self, loss: str) -> float:
-        """Of the trainings with this loss that do not work, the share that exploded; 0 where all work."""
-        own = [run for (one, _), run in self.runs.items() if one.loss == loss and not works(run["loss"])]
-        return float(np.mean([np.isfinite(run["exploded_step"]) for run in own])) if own else 0.0
-
-    def _members(self, settings: Sequence[PhaseArm], rates: np.ndarray) -> list[tuple[PhaseArm, int]]:
-        return [
-            (replace(one, learning_rate=float(f"{10**rate:.4g}")), seed)
-            for seed, row in zip(self.restarts(len(rates)), rates, strict=True)
-            for one, rate in zip(settings, row, strict=True)
-        ]
-
-    def _made(self, members: list[tuple[PhaseArm, int]], of: str) -> list[np.ndarray]:
-        self.runs.update(train_members(list(dict.fromkeys(members)), self.workers))
-        return [self.runs[member][of] for member in members]
-
-
-def survives(loss: np.ndarray) -> bool:
-    """Whether a training (T,) did not explode, whatever it learnt."""
-    return bool(np.isfinite(loss).all())
-
-
-# ---- One network, closely -----------------------------------------------------------------------------------
-
-#: Points that are kept of a loss by step.
-POINTS = 60
-
-
-def weights_curvature(arm: PhaseArm, seed: int, dataset: Dataset) -> LargestEigenvalue:
-    """λ_max over all outputs and the weights, through the batch, of the network and the batch of a seed."""
-    images, _ = full_batch(arm, seed, dataset)
-    network = arm.drawn(seed, dataset).train()
-    return largest_eigenvalue(network, images, "all", "weights", tolerance=TOLERANCE)
-
-
-def layer_shares(arm: PhaseArm, seed: int, dataset: Dataset, found: LargestEigenvalue) -> np.ndarray:
-    """Shares of the layers' weights, (L,), in the eigenvector J^T v of the Fisher matrix, squares summed."""
-    network = arm.drawn(seed, dataset).train()
-    images, _ = full_batch(arm, seed, dataset)
-    weights = [p for p in network.parameters() if p.ndim >= 2]
-    gradients = torch.autograd.grad((network(images) * found.vector.to(images)).sum(), weights)
-    squares = np.array([g.double().square().sum().item() for g in gradients])
-    return squares / squares.sum()
-
-
-def after_training(arm: PhaseArm, seed: int, dataset: Dataset) -> dict[str, float]:
-    """What a training changed: log10 of λ_max (of the weights, all outputs, through the batch) over before,
-    the spread of the hidden weights over before where it grew most, that of the readout, the root mean
-    square of the last γ, and log10 of the loss of the last tenth of the steps over the first."""
-    before = arm.drawn(seed, dataset)
-    after, loss = train_model(arm, seed, dataset)
-    images, _ = full_batch(arm, seed, dataset)
-    top = largest_eigenvalue(after.train(), images, "all", "weights", tolerance=TOLERANCE).value
-    pairs = zip(before.parameters(), after.parameters(), strict=True)
-    *spread, readout = [float(q.detach().std() / p.detach().std()) for p, q in pairs if p.ndim >= 2]
-    gamma = [module.weight for module in after.modules() if hasattr(module, "running_mean")][-1]
-    with np.errstate(divide="ignore"):  # -inf: every unit died
-        return {
-            "curvature": np.log10(top / weights_curvature(arm, seed, dataset).value),
-            "hidden": max(spread),
-            "readout": readout,
-            "gamma": float(gamma.detach().square().mean().sqrt()),
-            "loss": np.log10(loss[-max(1, len(loss) // 10) :].mean() / loss[0]),
-        }
-
-
-def best_rates(losses: np.ndarray, log_rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest test loss of each restart at each γ and log10 of its rate, (S, γ) both.
-
-    losses (S, γ, rates), NaN where a training exploded; log_rates (γ, rates). inf where all exploded.
-    """
-    known = np.where(np.isfinite(losses), losses, np.inf)
-    place = known.argmin(axis=2)[..., None]
-    every = np.broadcast_to(log_rates, losses.shape)
-    return known.min(axis=2), np.take_along_axis(every, place, 2)[..., 0]
-
-
-def kept_steps(steps: int) -> np.ndarray:
-    """At most `POINTS` steps of so many, evenly from the first to the last, counted from 0."""
-    return np.unique(np.linspace(0, steps - 1, min(POINTS, steps)).round().astype(int))
-
-
-# ---- Figures ----------------------------------------------------------------------------------------------
 
 LINES = {
     "from0": ("paper: η* as printed", "--", COLORS["printed"]),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bnbook.data import Dataset
+from bnbook.data import Dataset, load, normalise
 from bnbook.figures import COLORS, LABELS
 from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
 from bnbook.meanfield.two_places import start_two_places_from
@@ -23,7 +23,8 @@ from bnbook.plots.panels import Panel, compare
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
 from bnbook.results import Results
-from bnbook.small_networks import PhaseArm, full_batch
+from bnbook.runs import train_members
+from bnbook.small_networks import PhaseArm, bisect, full_batch, works
 
 # ---- Random networks, measured, beside mean-field theory, solved for the inputs that these networks saw ----
 
@@ -36,6 +37,14 @@ def sample_inputs(table: Tensor | None, shape: Sequence[int], seed: int, count: 
     if table is None:
         return torch.randn(count, *shape, generator=generator)
     return table[torch.randperm(len(table), generator=generator)[:count]]
+
+
+def unit_images(name: str) -> Tensor:
+    """The training images of a data set, (images, C, H, W), as all networks have them, divided so that q̂⁰ = 1 for the
+    whole set."""
+    dataset = load(name)
+    images = normalise(dataset.train_images, dataset)
+    return images / images.square().mean().sqrt()
 
 
 def by_layer(networks: Measured, letter: str) -> np.ndarray:
@@ -70,6 +79,19 @@ def ratios(
     ]
     found = np.concatenate(columns, axis=1)
     return found[:, np.isfinite(found).all(axis=0)]
+
+
+def letter_curves(
+    networks: Measured, theories: Mapping[str, Any], letters: Sequence[str]
+) -> dict[tuple[str, str], np.ndarray]:
+    """What a figure of letters by layer draws, by (measured, LETTER) (S, L+1) and (EQUATIONS, LETTER) (1, L+1), the mean
+    of a theory over its data."""
+    lines = {
+        (name, letter): getattr(theory, letter).mean(axis=1)[None]
+        for name, theory in theories.items()
+        for letter in letters
+    }
+    return {("measured", letter): by_layer(networks, letter) for letter in letters} | lines
 
 
 def root_mean_square(off: np.ndarray) -> np.ndarray:
@@ -121,15 +143,13 @@ def solve_as(
     return solve(shape, equations=equations, batch=batch, **known, **setting)
 
 
-# ---- The largest Fisher eigenvalue of a fresh network ---------------------------------------------------------
+# ---- One fresh network, and trainings at many rates -----------------------------------------------------------
 
 #: Of λ_max by the Lanczos iteration, relative.
 TOLERANCE = 1e-4
-#: Batches that population statistics are averaged over.
-PARTS = 4
 
 
-def drawn(
+def random_network(
     architecture: FullyConnected | Convolutional, norm: str, seed: int, gamma: float = 1.0
 ) -> nn.Sequential:
     """The network that the paper draws (equations 12, 16 and 27) from this seed."""
@@ -139,62 +159,95 @@ def drawn(
     return cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
 
 
-def eigenvalue(
-    architecture: FullyConnected | Convolutional,
-    norm: str,
-    inputs: Tensor,
-    seed: int,
-    gamma: float = 1.0,
-    outputs: int | str = 0,
-    parameters: str = "weights",
-    statistics: str = "batch",
-    further: Tensor | None = None,
-) -> LargestEigenvalue:
-    """λ_max of the Fisher matrix of a fresh network on inputs (m, ...); further (n, ...): the inputs that
-    population statistics are taken from."""
-    network = drawn(architecture, norm, seed, gamma)
-    if further is not None:
-        see_population(network, further)
-    return largest_eigenvalue(network, inputs, outputs, parameters, statistics, tolerance=TOLERANCE)
+def panels(
+    sets: Mapping[str, Dataset], layers: Mapping[str, tuple[int, ...]], **settings: Any
+) -> tuple[dict[PhaseArm, str], dict[tuple[str, str], FullyConnected | Convolutional]]:
+    """Both networks on every set, a panel of the figures each: settings -> what results' names end in, and (set, network)
+    -> the shape that theory takes. layers: the hidden ones of "fc" and "conv"."""
+    names, shapes = {}, {}
+    for place, (name, dataset) in enumerate(sets.items()):
+        image = tuple(dataset.train_images.shape[1:])
+        for net, hidden in layers.items():
+            names[PhaseArm(data=name, network=net, hidden=hidden, **settings)] = f"{net}.set{place}"
+        shapes[name, "fc"] = FullyConnected((int(np.prod(image)), *layers["fc"], 10))
+        shapes[name, "conv"] = Convolutional(image, layers["conv"])
+    return names, shapes
 
 
-def see_population(network: nn.Module, inputs: Tensor) -> None:
-    """Leave in the network the plain averages of the statistics of `PARTS` large batches."""
-    for module in network.modules():
-        if hasattr(module, "momentum"):
-            module.momentum = None
-    network.train()
-    with torch.no_grad():
-        for part in inputs.split(len(inputs) // PARTS):
-            network(part)
-
-
-# ---- Critical learning rates of one small network and its batch: of its linear regime, of its readout -------------
-
-
-def largest(arm: PhaseArm, seed: int, dataset: Dataset) -> LargestEigenvalue:
-    """λ_max over all outputs and parameters, through the batch, of the network and the batch of a seed."""
+def largest(arm: PhaseArm, seed: int, dataset: Dataset, parameters: str = "all") -> LargestEigenvalue:
+    """λ_max over all outputs, and all parameters or the weights, through the batch, of the network and the batch of a
+    seed."""
     images, _ = full_batch(arm, seed, dataset)
-    return largest_eigenvalue(arm.drawn(seed, dataset).train(), images, "all", "all", tolerance=TOLERANCE)
+    network = arm.drawn(seed, dataset).train()
+    return largest_eigenvalue(network, images, "all", parameters, tolerance=TOLERANCE)
 
 
-def log_rate(arm: PhaseArm, curvature: float) -> float:
-    """log10 of 2 (1 + μ) / λ_max, equation 7."""
-    return float(np.log10(2 * (1 + arm.momentum) / curvature))
+def before_readout(arm: PhaseArm, seed: int, dataset: Dataset) -> np.ndarray:
+    """What the readout of a fresh network receives of the batch of a seed, H (B, N)."""
+    images, _ = full_batch(arm, seed, dataset)
+    with torch.no_grad():
+        return arm.drawn(seed, dataset).train()[:-1](images).flatten(1).double().numpy()
 
 
-def readout_rates(arm: PhaseArm, seed: int, dataset: Dataset, gammas: Sequence[float]) -> np.ndarray:
-    """log10 critical rates of the readout alone, (γ,): of its weights and biases, all other parameters held.
+class Trainings:
+    """Trainings of seeds from `first_seed` on, side by side; `runs` keeps each that was made: (settings, seed) -> its
+    arrays.
 
-    Its matrix is (1/B) (γ² H H^T + 1), H (B, N) the activations before it at γ = 1, the ones those of the
-    bias. arm.gamma has to be 1.
+    largest: log10 of the largest rate that is tried; above it none works.
     """
-    images, _ = full_batch(arm, seed, dataset)
-    with torch.no_grad():
-        before = arm.drawn(seed, dataset).train()[:-1](images).flatten(1).double().numpy()
-    gram = before @ before.T
-    tops = [np.linalg.eigvalsh(gamma**2 * gram + 1)[-1] / len(gram) for gamma in gammas]
-    return np.array([log_rate(arm, top) for top in tops])
+
+    def __init__(self, first_seed: int, workers: int, largest: float = np.inf) -> None:
+        self.first_seed, self.workers, self.largest, self.runs = first_seed, workers, largest, {}
+
+    def at(self, settings: Sequence[PhaseArm], rates: np.ndarray, of: str = "loss") -> np.ndarray:
+        """What became of each at its log10 η (S, X), which counts to four digits: (S, X, ...)."""
+        found = [run[of] for run in self._made(settings, rates, np.full(rates.shape, True))]
+        return np.reshape(found, (*rates.shape, *np.shape(found[0])))
+
+    def work(
+        self, settings: Sequence[PhaseArm], rates: np.ndarray, good: Callable[[np.ndarray], bool] = works
+    ) -> np.ndarray:
+        """Whether the loss of each is `good` at its log10 η (S, X), (S, X)."""
+        fine, tried = np.zeros(rates.shape, dtype=bool), rates <= self.largest
+        fine[tried] = [good(run["loss"]) for run in self._made(settings, rates, tried)]
+        return fine
+
+    def bracket(
+        self,
+        settings: Sequence[PhaseArm],
+        middle: np.ndarray,
+        width: float,
+        good: Callable[[np.ndarray], bool] = works,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """log10 η, each (S, X): one that works and one that does not, from a bracket around `middle` (S, X) that is
+        moved by its own width until it is right."""
+
+        def flat(rates: np.ndarray) -> np.ndarray:
+            return self.work(settings, rates.reshape(middle.shape), good).ravel()
+
+        low, high = bisect(flat, np.ravel(middle) - width / 2, np.ravel(middle) + width / 2, 0)
+        return low.reshape(middle.shape), high.reshape(middle.shape)
+
+    def broken(self, **settings: Any) -> list[dict[str, np.ndarray]]:
+        """The trainings with these settings that did not work."""
+        return [
+            run
+            for (arm, _), run in self.runs.items()
+            if all(getattr(arm, name) == value for name, value in settings.items()) and not works(run["loss"])
+        ]
+
+    def _made(
+        self, settings: Sequence[PhaseArm], rates: np.ndarray, tried: np.ndarray
+    ) -> list[dict[str, np.ndarray]]:
+        members = [
+            (
+                replace(settings[column], learning_rate=float(f"{10 ** rates[row, column]:.4g}")),
+                self.first_seed + row,
+            )
+            for row, column in np.argwhere(tried).tolist()
+        ]
+        self.runs.update(train_members(list(dict.fromkeys(members)), self.workers))
+        return [self.runs[member] for member in members]
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------

@@ -1,14 +1,9 @@
-"""Can six numbers a layer describe a network? What is counted beside the letters, and the figures."""
+"""Can six numbers a layer describe a network? The figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
-from torch import Tensor
 
 from bnbook.chapters.mean_field import ARMS, DASHES, LETTERS, letters
 from bnbook.figures import COLORS, LABELS, points_of
@@ -16,39 +11,6 @@ from bnbook.plots.panels import Panel, compare
 from bnbook.results import Results
 
 FORWARD, BACKWARD = ("q", "q_xy", "q_hat", "q_hat_xy"), ("q_tilde", "q_tilde_xy")
-
-
-def independent_directions(x: Tensor) -> float:
-    """(tr C)² / tr C² of the inputs' covariance C: how many equally large directions their differences
-    fill."""
-    covariance = torch.cov(x.double().T, correction=0)
-    return (covariance.trace() ** 2 / covariance.square().sum()).item()
-
-
-def operations(
-    pixels: int,
-    seeds: int,
-    width: int,
-    inputs: int,
-    widths: Sequence[int],
-    width_seeds: int,
-    batches: Sequence[int],
-    many_inputs: int,
-    deep_layers: int,
-    deep_width: int,
-) -> int:
-    """Additions and multiplications of the chapter on six numbers: four per weight and input, forth and
-    back."""
-
-    def one(hidden: int, depth: int, m: int) -> int:
-        return 4 * m * sum(a * b for a, b in pairwise([pixels, *[hidden] * (depth - 1), 10]))
-
-    each_seed = 8 * one(width, 4, inputs) + sum(one(width, 4, m) for m in [many_inputs, *batches])
-    each_seed += 2 * one(deep_width, deep_layers, inputs)
-    return seeds * each_seed + width_seeds * 2 * sum(one(n, 4, inputs) for n in widths)
-
-
-# ---- Figures ----------------------------------------------------------------------------------------------
 
 #: Inputs -> words, mark, and what fills it (None: the ink of the arm).
 INPUTS = {
