@@ -42,7 +42,6 @@ ASIDE = ("report", "__main__")
 #: What stands all the same.
 FOLLOWED_ELSE = {
     "bnbook.data.identity": {"files", "joinpath", "read_text"},  # of known.yml, in full and beside it
-    "bnbook.chapters.deep_linear": {"SLOW"},  # added to in the next line
     "bnbook.chapters.libraries": {
         "__file__"
     },  # beside which its scripts lie; a run records what they say of themselves

@@ -9,7 +9,6 @@ import page_cells
 import pytest
 from made_up_runs import middle
 
-from bnbook.chapters.deep_linear import Trained
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as of
 
@@ -63,8 +62,7 @@ def looked(run, s):
 def of_arm(run):
     """What the cells make of the trainings of one arm."""
     parts = [
-        CELLS[name](Trained(ARM, run))
-        for name in ("of_loss", "plateau", "alignment", "along_gradient", "outputs")
+        CELLS[name](ARM, run) for name in ("of_loss", "plateau", "alignment", "along_gradient", "outputs")
     ]
     return {name: values for part in parts for name, values in part.items()}
 
@@ -136,7 +134,7 @@ def test_two_arms_over_all_steps_the_first_tenth_and_the_second_half():
     pair = made_up(3), made_up(4)
     pair[0]["loss"][:] = [[1, 3, 1, 3, 3, 3], [3, 3, 3, 3, 3, 1]]
     pair[1]["loss"][:] = 2
-    arms = [Trained(ARM, run) for run in pair]
+    arms = [(ARM, run) for run in pair]
     found = CELLS["against"](*arms)
     assert CELLS["lower_from"](*arms).tolist() == [80, INF]
     windows = {"all": (0, 99), "early": (0, 10), "late": (50, 99)}
@@ -172,7 +170,7 @@ def member(shares, ends=None):
     run = {"loss": loss, "loss_step": np.tile([0.0, 100.0], (len(loss), 1)), "diverged_at": died}
     run |= {"target_energy": np.array([[6.0, 3.0, 1.0]] * len(loss))}
     run["residual_energy"] = np.array([[3.0, 3.0, 0.1]] * len(loss))
-    return Trained(LinearArm(steps=100), run)
+    return LinearArm(steps=100), run
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from types import SimpleNamespace
 
 import numpy as np
 import page_cells
@@ -126,25 +125,20 @@ def test_ranks_are_by_means():
     assert ranks([np.array([5.0, 1.0]), np.array([4.0, 4.0]), np.array([1.0, 1.0])]).tolist() == [1, 2, 0]
 
 
-def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
+def test_moments_of_the_linear_network_between_even_parts():
     """40 steps: every second counts, 1 and 39 do not, nor does the last layer. One unit, which goes from
     mean 0 and deviation 1 to 2 and 3: |2| / √(10/2 + 1), and 2 · 8 / 10; then nothing moves."""
-    arm = LinearArm(steps=40, depth=2, width=1)
+    cells, arm = page_cells.functions("santurkar/lp-norms"), LinearArm(steps=40, depth=2, width=1)
     mean = np.array([[0.0, 9.0, 2.0, 2.0, 7.0]])[..., None, None] * np.ones((1, 1, 2, 1))
     deviation = np.array([[1.0, 9.0, 3.0, 3.0, 7.0]])[..., None, None] * np.ones((1, 1, 2, 1))
     mean[:, :, 1], deviation[:, :, 1] = 5.0, 5.0
     run = {"probe_step": np.array([[0, 1, 2, 4, 39]]), "handed_on_mean": mean}
     run["handed_on_deviation"] = deviation
-    found = lp_norms.moved(arm, run)
-    np.testing.assert_allclose(found[:, 0], [[2 / math.sqrt(6), 0], [1.6, 0]])
+    np.testing.assert_allclose(cells["moved"](arm, run)[:, 0], [[2 / math.sqrt(6), 0], [1.6, 0]])
     seen = {name: np.array([[1.0, 2.0, 4.0, 8.0, 16.0]]) for name in lp_norms.MEASURES}
-    of = SimpleNamespace(
-        loss_share=lambda *_: np.array([[1.0, 0.7, 0.3]]),
-        diverged=lambda *_: np.array([0.0]),
-        landscape=lambda *_: seen,
-    )
-    monkeypatch.setattr(lp_norms, "of", of)
-    found = {name: values.item() for name, values in lp_norms.linear_numbers(arm, run).items()}
+    cells |= {"loss_share": lambda *_: np.array([[1.0, 0.7, 0.3]]), "diverged": lambda *_: np.array([0.0])}
+    cells["landscape"] = lambda *_: seen
+    found = {name: values.item() for name, values in cells["linear_numbers"](arm, run).items()}
     assert (found["final_loss"], found["diverged"]) == (0.3, 0)
     expected = middle(seen["smoothness"][0], 0, 39, probes=(0, 1, 2, 4, 39))
     for name in lp_norms.MEASURES:
@@ -152,11 +146,6 @@ def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
     assert found["mean_change"] == pytest.approx(1 / math.sqrt(6))  # the middle of two
     assert found["variance_change"] == pytest.approx(0.8)
     with np.errstate(all="raise"):
-        lost = lp_norms.linear_numbers(arm, run | {"handed_on_deviation": np.full_like(deviation, INF)})
+        lost = cells["linear_numbers"](arm, run | {"handed_on_deviation": np.full_like(deviation, INF)})
     assert np.isnan(lost["variance_change"]).all()
-    np.testing.assert_allclose(lp_norms.lived([[[1, 2], [NAN, 9]], [[NAN, NAN]] * 2]), [2, NAN])
-    plain = {"start_loss": np.array([[1.0, 1, 1, 1, NAN]]), "probe_step": run["probe_step"]}
-    smooth = iter([{"smoothness": np.array([[2.0, 2, 2, 9, 9]])}, {"smoothness": np.full((1, 5), 3.0)}])
-    of.landscape = lambda *_: next(smooth)
-    # the probes stand for 0.5, 1, 1.5 and 18.5 steps; from the last on the plain network is no more
-    assert lp_norms.smoother((arm, plain), (arm, {})) == pytest.approx(18.5 / 21.5)
+    np.testing.assert_allclose(cells["lived"]([[[1, 2], [NAN, 9]], [[NAN, NAN]] * 2]), [2, NAN])

@@ -1,54 +1,30 @@
-"""What is left in a linear network? The deep linear network along its learning rate."""
+"""What is left in a linear network? What is kept of its results, and the figures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.chapters.shared import geometric, quartiles
 from bnbook.claims import load_claims
 from bnbook.claims.judging import words_at
-from bnbook.curves import over_training
-from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
-from bnbook.deep_linear import summaries as of
-from bnbook.deep_linear.target import TargetArm
 from bnbook.figures import COLORS, LABELS, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import FANS, Panel, compare, styles_of, without_minor_ticks
-from bookpress.intervals import student
 from bookpress.results import Results
 
-# ---- What the chapter on the deep linear network trains: arms by the name that their results bear ---------
+# ---- Names of results, and what is kept of them -----------------------------------------------------------
 
-Arms = dict[str, LinearArm]
 PAPER = 1e-6  # the paper's learning rate
 NORMS = ("none", "batch", "l2")  # cheap: they see no more of the data than its moments
 PAIR = ("none", "batch")
-TINY = (1e-10, 1e-9)  # what 1e-6 amounts to if the loss is a mean
-READINGS = {
-    "last": dict(normalize_last=True),
-    "fixed": dict(affine=False),
-    "normal": dict(init="glorot-normal"),
-}
-
-
-@dataclass(frozen=True)
-class Trained:
-    """An arm and the arrays of its trainings, (S, ...)."""
-
-    arm: LinearArm
-    run: dict[str, np.ndarray]
-
-    def first(self, seeds: int) -> Trained:
-        """The same of the first so many seeds."""
-        return Trained(self.arm, {name: values[:seeds] for name, values in self.run.items()})
+LANDSCAPE = ("loss_range", "gradient_change", "smoothness")
 
 
 def tag(rate: float) -> str:
@@ -56,213 +32,35 @@ def tag(rate: float) -> str:
     return f"lr{rate:.0e}".replace("-", "_")
 
 
-def scan(rates: Iterable[float], **size: int) -> Arms:
-    """Without, with batch norm and with ℓ2 at every rate, all instruments; at the rates of a mean in place of
-    the sum, and from Glorot's normal weights, the losses alone."""
-    rates = list(rates)
-    arms = {f"{tag(rate)}.{norm}": probed_arm(norm, rate, **size) for norm in NORMS for rate in rates}
-    arms |= {f"{tag(rate)}.{norm}": LinearArm(norm, rate, **size) for norm in PAIR for rate in TINY}
-    normal = {rate: LinearArm("none", rate, init="glorot-normal", **size) for rate in rates}
-    return arms | {f"{tag(rate)}.none.normal": arm for rate, arm in normal.items()}
-
-
-def at_paper(**size: int) -> Arms:
-    """The scan's arms at the paper's rate, which are trained from more seeds."""
-    return {f"{tag(PAPER)}.{norm}": probed_arm(norm, PAPER, **size) for norm in NORMS}
-
-
-def unit_target(rates: Iterable[float], **size: int) -> Arms:
-    """Without and with batch norm where the entries of A have variance 1/10, so that A x has variance 1."""
-    looks = spread_probes(size["steps"])
-    return {
-        f"{tag(rate)}.unit.{norm}": TargetArm(norm, rate, probe_steps=looks, **size)
-        for norm in PAIR
-        for rate in rates
-    }
-
-
-def coarse(rates: Iterable[float], **size: int) -> Arms:
-    """ℓ1 and ℓ∞, which have to go back to the examples, at fewer rates."""
-    return {
-        f"{tag(rate)}.{norm}": probed_arm(norm, rate, **size) for norm in ("l1", "linf") for rate in rates
-    }
-
-
-def others(rates: Sequence[float], depths: Iterable[int], **size: int) -> Arms:
-    """The other readings with batch norm, and other depths, without and with it."""
-    arms = {
-        f"{tag(rate)}.batch.{name}": probed_arm("batch", rate, **size | changes)
-        for name, changes in READINGS.items()
-        for rate in rates
-    }
-    return arms | {
-        f"{tag(rate)}.{norm}.depth{depth}": probed_arm(norm, rate, **size | {"depth": depth})
-        for norm in PAIR
-        for rate in rates
-        for depth in depths
-    }
-
-
-# ---- Single numbers of deep linear trainings, which the cells of the chapter work out, (S,) each ----------
-
-Arrays = dict[str, np.ndarray]
-#: Of a probed step, along the gradient; summed up by the median over the steps as far as the network lived.
-MEDIANS = ("loss_range", "gradient_change", "smoothness", "gradient_norm", "beyond", "random_change")
-LANDSCAPE = MEDIANS[:3]
-#: In which the two networks are compared over the training.
-MEASURES = MEDIANS[:4]
-#: What is shown at a tenth of the paper's rate, too; beginnings of names.
-SLOW = (*LANDSCAPE, "smoother_from", "gradient_norm", "beyond", "random_change", "cosine", "absolute_cosine")
-SLOW += ("edge", "correlation", "aligned_until", "plateau_rank")
-#: What is shown where A x has variance 1, at both rates; and at the paper's alone.
-UNIT = ("final_loss", "cosine", "absolute_cosine", *LANDSCAPE)
-UNIT_TESTED = ("mean_loss", "aligned_share", "shift", "sigma")
-#: What the claims' tests read at every rate of the scan, for the map of verdicts.
-BY_RATE = (
-    *("final_loss", "mean_loss", "settled", "diverged", "sigma", "sigma_above_one", "correlation", "bounded"),
-    *("cosine", "absolute_cosine", "aligned_share", "shift", *MEDIANS),
-    *("smoother_share.loss_range", "smoother_share.gradient_change", "smoother_share.smoothness"),
+#: Results that the page or a claim names, of the arms that it trains at the paper's rate, a tenth of it, and all of the
+#: scan, which the claims' tests read for the map of verdicts; of other arms what they were left with; of the other
+#: readings the cosine; of targets of variance 1 some, and more at the paper's rate.
+PAPERS, TENTH, OF_PAIR, TINY = tag(PAPER), tag(PAPER / 10), r"(\.none|\.batch)?", "lr1e_10|lr1e_09"
+LOOKED = "loss_range|gradient_change|smoothness|gradient_norm|beyond|random_change|cosine|absolute_cosine"
+AT_ALL = (
+    rf"final_loss|mean_loss|settled|diverged|sigma|sigma_above_one|correlation|bounded|{LOOKED}|aligned_share|shift|"
+    rf"smoother_share\.({'|'.join(LANDSCAPE)})"
 )
-ALIGNED = 0.9  # mean cosine above which a network has almost no covariate shift
-NEAR = 0.05  # distance from a plateau at which a final loss lies on it
+UNIT = f"final_loss|cosine|absolute_cosine|{'|'.join(LANDSCAPE)}"
+KEPT = (
+    rf"(?!.*\.lr).*|.*\.{PAPERS}{OF_PAIR}",
+    rf"({AT_ALL})\.(?!{TINY})lr\w+{OF_PAIR}",
+    rf"({LOOKED}|smoother_from|edge|correlation|aligned_until|plateau_rank).*\.{TENTH}{OF_PAIR}",
+    rf"(final_loss|diverged)\.(({TINY}){OF_PAIR}|{PAPERS}\.(none\.normal|batch\.(last|fixed|normal)))",
+    rf"cosine\.{PAPERS}\.batch\.(last|fixed|normal)",
+    rf"({UNIT})\.lr.*\.unit\..*|(mean_loss|aligned_share|shift|sigma)\.{PAPERS}\.unit\..*",
+)
 
 
-def of_each(measure: Callable[[Trained], Arrays], runs: Mapping[str, Trained]) -> Arrays:
-    """The numbers of every arm, by the name of the result: NUMBER.lrRATE.NORM and so on."""
-    return {f"{name}.{arm}": values for arm, each in runs.items() for name, values in measure(each).items()}
+def shown(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Those of the results that are `KEPT`."""
+    return {name: values for name, values in found.items() if any(re.fullmatch(each, name) for each in KEPT)}
 
 
-def shown(found: Mapping[str, np.ndarray]) -> Arrays:
-    """Those that the page or a claim names: all of the scan and of the pair at the paper's rate, some at a
-    tenth of it, `BY_RATE` at all, what other arms were left with and whether they diverged, the readings'
-    cosine, `UNIT`."""
-    paper, slow = tag(PAPER), tag(PAPER / 10)
-    left = {f"{tag(rate)}.{norm}" for rate in TINY for norm in PAIR} | {f"{paper}.none.normal"}
-    left |= {f"{paper}.batch.{reading}" for reading in READINGS}
-    kept = {}
-    for name, values in found.items():
-        measure, _, arm = name.partition(".lr")
-        arm = f"lr{arm}"
-        if (
-            ".lr" not in name
-            or arm in (paper, f"{paper}.none", f"{paper}.batch")
-            or arm not in left
-            and re.fullmatch(r"lr\w+(\.none|\.batch)?", arm)
-            and measure in BY_RATE
-            or arm in (slow, f"{slow}.none", f"{slow}.batch")
-            and measure.startswith(SLOW)
-            or arm in left
-            and measure in ("final_loss", "diverged")
-            or ".unit." in arm
-            and (measure in UNIT or measure in UNIT_TESTED and arm.startswith(paper))
-            or arm.startswith(f"{paper}.batch.")
-            and arm in left
-            and measure == "cosine"
-        ):
-            kept[name] = values
-    return kept
-
-
-# ---- Points of the figures on the deep linear network: a line with its band is (1, 3, X), low, middle, high ----
-
-Points = dict[str, np.ndarray]
-DRAWN = 110  # points of a curve of the loss, even on the logarithmic axis
-SEEN = ("cosine", "relative_shift", "loss_range", "gradient_change", "smoothness", "local")
-EFFECTS = ("final_loss", "loss_range", "gradient_change", "smoothness")
-
-
-def loss_points(runs: Mapping[str, Trained], best: Mapping[str, float]) -> Points:
-    """The loss over the training, for each norm at the paper's rate (paper.NORM) and at its best (best.NORM);
-    step: the numbers of updates, (1, X)."""
-    found: Points = {}
-    for norm in NORMS:
-        for name, rate in (("paper", PAPER), ("best", best[norm])):
-            each = runs[f"{tag(rate)}.{norm}"]
-            x = np.maximum(each.run["loss_step"][0], 0.7)
-            kept = np.unique(np.searchsorted(x, np.geomspace(0.7, x[-1], DRAWN)))
-            found[f"{name}.{norm}"] = geometric(of.loss_share(each.arm, each.run)[:, kept])
-            found["step"] = x[None, kept]
-    return found
-
-
-def rate_points(found: Mapping[str, np.ndarray], rates: Mapping[str, Sequence[float]]) -> Points:
-    """Final loss and share of diverged trainings at each norm's own rates, loss.NORM and diverged.NORM."""
-    curves: Points = {}
-    for norm, own in rates.items():
-        final = [geometric(found[f"final_loss.{tag(rate)}.{norm}"][:, None]) for rate in own]
-        curves[f"loss.{norm}"] = np.concatenate(final, axis=2)
-        lost = [found[f"diverged.{tag(rate)}.{norm}"].mean() for rate in own]
-        curves[f"diverged.{norm}"] = np.array([lost])
-    return curves
-
-
-def plateau_points(
-    found: Mapping[str, np.ndarray], runs: Mapping[str, Trained], rates: Sequence[float], seeds: int
-) -> Points:
-    """rank.NORM, near.NORM (S, rates): the nearest plateau and whether the loss lies on it; left.NORM (S, N):
-    what is left along each direction of the targets at the paper's rate."""
-    points: Points = {}
-    for norm in PAIR:
-        for name in ("rank", "near"):
-            each = [found[f"plateau_{name}.{tag(rate)}.{norm}"][:seeds] for rate in rates]
-            points[f"{name}.{norm}"] = np.stack(each, axis=1)
-        run = runs[f"{tag(PAPER)}.{norm}"].run
-        points[f"left.{norm}"] = (run["residual_energy"] / run["target_energy"])[:seeds]
-    return points
-
-
-def seen(runs: Mapping[str, Trained], rates: Sequence[float], names: Sequence[str] = SEEN) -> Points:
-    """What the probes saw over the training, NAME.lrRATE.NORM."""
-    found: Points = {}
-    for rate in rates:
-        for norm in PAIR:
-            each = runs[f"{tag(rate)}.{norm}"]
-            curves = of.landscape(each.arm, each.run)
-            found |= {f"{name}.{tag(rate)}.{norm}": quartiles(curves[name]) for name in names}
-    return found
-
-
-def by_layer(runs: Mapping[str, Trained], rates: Sequence[float]) -> Points:
-    """The cosine of the covariate shift of each layer, median over the training, layer.lrRATE.NORM."""
-    found: Points = {}
-    for rate in rates:
-        for norm in PAIR:
-            run = runs[f"{tag(rate)}.{norm}"].run
-            layers = run["shift_cosine"].shape[2]
-            middle = [over_training(run["shift_cosine"][:, :, k], run["probe_step"]) for k in range(layers)]
-            found[f"layer.{tag(rate)}.{norm}"] = quartiles(np.stack(middle, axis=1))
-    return found
-
-
-def effect_points(found: Mapping[str, np.ndarray], rates: Sequence[float]) -> Points:
-    """Without over with batch norm by rate, NAME (1, 3, rates), NaN where most networks with it diverged or a
-    value is none; hollow (1, rates): 1 where most of the plain ones did."""
-    lost = {norm: [found[f"diverged.{tag(rate)}.{norm}"].mean() > 0.5 for rate in rates] for norm in PAIR}
-    curves: Points = {"hollow": np.array([lost["none"]], dtype=float)}
-    for name in EFFECTS:
-        curves[name] = np.full((1, 3, len(rates)), np.nan)
-        for place, rate in enumerate(rates):
-            pair = np.array([found[f"{name}.{tag(rate)}.{norm}"] for norm in PAIR])
-            if not lost["batch"][place] and np.isfinite(pair).all() and (pair > 0).all():
-                middle, low, high = np.exp(np.minimum(student(np.log(pair[0]) - np.log(pair[1])), 690))
-                curves[name][0, :, place] = low, middle, high
-    return curves
-
-
-def depth_points(
-    found: Mapping[str, np.ndarray], rates: Sequence[float], depths: Sequence[int], depth: int
-) -> Points:
-    """Geometric mean of the final loss and medians of cosine and edge, NAME.lrRATE.NORM (1, depths)."""
-    curves: Points = {}
-    for rate in rates:
-        for norm in PAIR:
-            arm = f"{tag(rate)}.{norm}"
-            names = [arm if each == depth else f"{arm}.depth{each}" for each in depths]
-            final = [np.exp(np.log(found[f"final_loss.{each}"]).mean()) for each in names]
-            curves[f"final_loss.{arm}"] = np.array([final])
-            for what in ("cosine", "edge"):
-                curves[f"{what}.{arm}"] = np.array([[np.median(found[f"{what}.{each}"]) for each in names]])
-    return curves
+def drawn_steps(steps: Sequence[int]) -> np.ndarray:
+    """Which of the steps at which a loss is kept are drawn: 110 at most, even on the logarithmic axis."""
+    x = np.maximum(steps, 0.7)
+    return np.unique(np.searchsorted(x, np.geomspace(0.7, x[-1], 110)))
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------
@@ -271,7 +69,7 @@ def depth_points(
 ON_ANOTHER = {"l2": (0, (3, 3)), "l1": (0, (4, 2)), "linf": (0, (4, 2))}
 
 
-def _rates(curves: Points, norm: str) -> dict[str, float]:
+def _rates(curves: Mapping[str, np.ndarray], norm: str) -> dict[str, float]:
     """What names end in at each rate that curves of a norm are there for -> the rate."""
     tags = {
         part for name in curves for part in name.split(".") if part.startswith("lr") and name.endswith(norm)

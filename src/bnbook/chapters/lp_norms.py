@@ -1,26 +1,21 @@
-"""Must it be the variance? What is trained with other norms, the linear network's numbers, and what is drawn."""
+"""Must it be the variance? The figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters import vgg as networks
+from bnbook.chapters.deep_linear import drawn_steps
 from bnbook.chapters.vgg import PLACED, tag
-from bnbook.curves import over_training, share_of_training
-from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
-from bnbook.deep_linear import summaries as of
+from bnbook.deep_linear import LinearArm, spread_probes
 from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.layout import WIDTH, is_narrow
 from bnbook.plots.panels import Panel, compare, fans, legend_below, line_with_band, without_minor_ticks
-from bnbook.probes.activations import moment_change
-from bnbook.training.arm import Arm
 from bookpress.results import Results
 
 NORMS = ("none", "batch", "l1", "l2", "linf")
@@ -28,88 +23,12 @@ LP = NORMS[2:]
 PAPER = 1e-6  # the deep linear network's rate
 
 
-def straight(norm: str, settings: Mapping[str, Any], rate: float = PAPER) -> LinearArm:
-    """The deep linear network with its instruments."""
-    return probed_arm(norm, rate, steps=settings["linear_steps"], depth=settings["linear_depth"])
-
-
-def arms(settings: Mapping[str, Any]) -> dict[str, dict[Any, Arm | LinearArm]]:
-    """What is trained, by its use: vgg, NORM and noisy with instruments; watched, NORM with its distributions;
-    further, batch and linf alone; sweep, (NORM, RATE), first steps; linear, NORM."""
-    width = settings["width"]
-    vgg = networks.of_ladder(("none", "batch", "noisy"), width, settings)
-    some = networks.of_ladder(LP, width, settings)  # the moments and distributions in one
-    some = {norm: replace(networks.smoothed(arm), activation_layers=PLACED) for norm, arm in some.items()}
-    own = {norm: networks.watched(norm, width, settings, PLACED) for norm in ("none", "batch")}
-    short = dict(steps=settings["sweep_steps"], evaluate_every=0)
-    return {
-        "vgg": vgg | some,
-        "watched": own | some,
-        "further": {norm: networks.unprobed(norm, width, settings) for norm in ("batch", "linf")},
-        "sweep": {
-            (norm, rate): networks.unprobed(norm, width, settings, learning_rate=rate, **short)
-            for norm in NORMS
-            for rate in settings["sweep_rates"]
-        },
-        "linear": {norm: straight(norm, settings) for norm in NORMS},
-    }
-
-
-# ---- Numbers of the deep linear network with ℓp normalizations --------------------------------------------
-
-Arrays = dict[str, np.ndarray]
-EXAMPLES = LinearArm.examples
 MEASURES = ("loss_range", "gradient_change", "smoothness")
 
-
-def linear_numbers(arm: LinearArm, run: Arrays) -> Arrays:
-    """final_loss: share of the loss of answering zero at the end; diverged; the medians over the training of
-    MEASURES and their natural logarithms, log_NAME; mean_change, variance_change: of what a layer hands on,
-    between twenty even parts of the training, median over them."""
-    found = {"final_loss": of.loss_share(arm, run)[:, -1], "diverged": of.diverged(run)}
-    seen = of.landscape(arm, run)
-    for name in MEASURES:
-        found[name] = over_training(seen[name], run["probe_step"])
-        with np.errstate(divide="ignore"):
-            found[f"log_{name}"] = np.log(found[name])
-    for name, values in zip(("mean_change", "variance_change"), moved(arm, run)):
-        found[name] = lived(values)
-    return found
-
-
-def moved(arm: LinearArm, run: Arrays) -> np.ndarray:
-    """Change of mean and variance between even parts of the training, mean over all units: (2, S, T)."""
-    steps = run["probe_step"][0]
-    regular = np.isin(steps, np.arange(0, steps[-1] + 1, max(1, arm.steps // 20)))
-    handed = [run[f"handed_on_{name}"][:, regular, :-1] for name in ("mean", "deviation")]
-    mean, deviation = (values.reshape(*values.shape[:2], -1).astype(float) for values in handed)
-    with np.errstate(invalid="ignore", over="ignore"):  # shortly before a divergence
-        return np.moveaxis(np.array([moment_change(m, v**2) for m, v in zip(mean, deviation)]), 1, 0)
-
-
-def smoother(plain: tuple[LinearArm, Arrays], other: tuple[LinearArm, Arrays]) -> np.ndarray:
-    """Share of the steps at which the other has the smaller β, as far as the plain network lived, (S,)."""
-    one, two = (of.landscape(*pair)["smoothness"] for pair in (plain, other))
-    return share_of_training(one > two, np.isfinite(plain[1]["start_loss"]), plain[1]["probe_step"][0])
-
-
-def lived(values: np.ndarray) -> np.ndarray:
-    """Median over all axes but the first, NaN (after a divergence, or a unit without spread) left out."""
-    rows = np.asarray(values, dtype=float).reshape(len(values), -1)
-    return np.array([np.median(row[~np.isnan(row)]) if (~np.isnan(row)).any() else np.nan for row in rows])
-
-
-# ---- Figures, of the results of a run ---------------------------------------------------------------------
 
 Curves = Mapping[str, np.ndarray]
 CLASSES = 10  # of every set that the page may be run on
 NAMES = LABELS | {"none": "no normalization", "batch": "batch norm"}
-
-
-def drawn_steps(steps: Sequence[int]) -> np.ndarray:
-    """Which of these steps at which a loss of the linear network is kept are drawn."""
-    x = np.maximum(steps, 0.7)
-    return np.unique(np.searchsorted(x, np.geomspace(0.7, x[-1], 110)))
 
 
 def _linear_steps(results: Results) -> np.ndarray:
