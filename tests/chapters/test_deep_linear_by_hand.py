@@ -23,7 +23,8 @@ def made_up(seed):
     draw, shape = np.random.default_rng(seed), (SEEDS, len(PROBES))
     run = {name: draw.uniform(1, 3, (*shape, 5)) for name in ("landscape_loss", "landscape_distance")}
     run |= {name: draw.uniform(1, 3, shape) for name in ("start_loss", "start_norm")}
-    run |= {"random_loss": draw.uniform(1, 5, (*shape, 2)), "shift_cosine": draw.uniform(-1, 1, (*shape, 4))}
+    run |= {name: draw.uniform(1, 5, (*shape, 2)) for name in ("random_loss", "random_distance")}
+    run["shift_cosine"] = draw.uniform(-1, 1, (*shape, 4))
     run |= {name: draw.uniform(1, 3, (*shape, 4)) for name in ("shift_distance", "shift_norm")}
     run |= {name: draw.uniform(0, 1, (*shape, 3)) for name in ("correlation", "bounded")}
     run["deviation"] = draw.uniform(0.5, 1.5, (*shape, 3, 2))
