@@ -460,8 +460,8 @@ def tied():
 
 
 def zeroed():
-    add = lambda s, h: torch.tanh(h) + s.n(s.b(torch.tanh(h)))
-    model = between(add, b=_l(8, 8), n=nn.BatchNorm1d(8))
+    twice = lambda s, x: s.f(torch.tanh(s.a(x)) + s.n(s.b(torch.tanh(s.a(x)))))
+    model = net(twice, a=_l(6, 8), b=_l(8, 8), n=nn.BatchNorm1d(8), f=_l(8, K))
     nn.init.zeros_(model.n.weight)
     return model
 
