@@ -4,6 +4,7 @@ makes no chapter stale, so no number may hang on it."""
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -109,10 +110,12 @@ def test_a_chapter_only_draws_with_what_no_stamp_sees(name: str) -> None:
     assert Cells(code(name)).used() == set(), "a number may hang on it"
 
 
-#: What cells do with the other parts that no stamp sees: they record, train, judge and show.
+#: What cells do with the other parts that no stamp sees: they record, train, judge and show; an error ends a trial; of
+#: what they have recorded they take the parameters, which are their own.
 DOING = {
+    "errors.BnbookError",
+    "results.current",
     "figures.use_style",
-    "figures.save_figure",
     "figures.figure",
     "claims.show_verdicts",
     "runs.train_all",
@@ -127,6 +130,8 @@ def test_of_other_parts_that_no_stamp_sees_no_value_is_taken() -> None:
         for name in (name for name in NAMES if part.rsplit(".")[-1] in code(name)):
             found |= {f"{part}.{used}" for used in Cells(code(name), f"bnbook.{part}").used()}
     assert found == DOING, "a number may hang on it: no stamp sees it change"
+    taken = {after for name in NAMES for after in re.findall(r"\bcurrent\(\)(.*?\])", code(name))}
+    assert taken == {'.header["parameters"]'}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -136,8 +141,8 @@ def test_what_measures_in_a_chapters_module_takes_nothing_that_no_stamp_sees(nam
         to for place in met if place.module.startswith(CHAPTERS) for _, to in met[place] if to not in met
     }
     # Errors end a trial; cores say how many processes share the seeds, of one thread each; what trains an arm is
-    # stamped with the arm's class.
-    known = {"BnbookError", "cores", "train_members"}
+    # stamped with the arm's class; what records hands nothing back.
+    known = {"BnbookError", "cores", "train_members", "record", "record_table"}
     found = {to.name for to in taken if to.module.startswith("bnbook") and not _draws(to)}
     assert found <= known, "a number may hang on it"
 
