@@ -34,7 +34,10 @@ ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours
 #: What figures alone of a chapter ask for, where the cells of another one measure with it and its stamp has it.
 DRAWN_BESIDE = {
     "santurkar/training": {"bnbook.chapters.vgg:batch_steps"},
-    "santurkar/noisy-batch-norm": {"bnbook.chapters.vgg:batch_steps", "bnbook.chapters.shared:geometric"},  # points
+    "santurkar/noisy-batch-norm": {
+        "bnbook.chapters.vgg:batch_steps",
+        "bnbook.chapters.shared:geometric",
+    },  # points
     "santurkar/lp-norms": {"bnbook.chapters.deep_linear:tag"},  # which curves the figures there show
     "practice/libraries": {"bnbook.chapters.libraries:far_means"},  # the figure, of a folder of modules
     "practice/other-tools": {"bnbook.chapters.other_tools:against_dense"},  # likewise
