@@ -18,6 +18,7 @@ from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
 from bnbook.probes import summaries
 from bnbook.small_networks import bisect
+from bnbook.training.placed import PARTS
 from bnbook.training.probed import probe_schedule
 from bookpress.claims import load_instruments
 from bookpress.pipeline import chapters
@@ -110,6 +111,29 @@ def all_stable(rates: list[float]) -> np.ndarray:
     return linear.largest_stable({rate: {"diverged_at": np.array([np.inf])} for rate in rates})
 
 
+def growth_exponent(parts: int) -> float:
+    """Of what is removed along the one, a gradient without correlation: a share of 1/m of m values."""
+    values = np.random.default_rng(0).normal(size=(4000, 128))
+
+    def share(part):
+        return (part.sum(1) ** 2 / part.shape[1] / (part**2).sum(1)).mean()
+
+    quarters = [share(each) for each in np.split(values, parts, axis=1)]
+    return round(2 + np.log(share(values) / np.mean(quarters)) / np.log(parts), 1)
+
+
+def orders_at_random(layers: int) -> float:
+    """Standard deviation of the rank correlation of two orders that have nothing to do with one another."""
+    drawn = np.random.default_rng(0).normal(size=(1000, 2, layers))
+    return round(float(np.std([curves.rank_correlation(*pair) for pair in drawn])), 1)
+
+
+def steadiness(depths: list[int]) -> np.ndarray:
+    """Of a growth that is a power of the depth and no exponential one."""
+    steady = page_cells.functions("batch-norm/gradient-explosion")["steadiness"]
+    return steady(np.array([depths], dtype=float), depths)
+
+
 width, middle = (lambda low, high: high - low), (lambda low, high: (low + high) / 2)
 works, never, always = (
     (lambda rates: rates < 0.013),
@@ -117,7 +141,8 @@ works, never, always = (
     (lambda rates: rates < np.inf),
 )
 ROUNDS, READOUT = of("mean-field/learning-rate", "rounds"), of("mean-field/readout", "rounds")
-#: Instrument, what it takes of nothing, its grid, the value, its words in the paragraph, another grid with another value.
+#: Instrument, what it takes of nothing, its grid, the value, its words in the paragraph, another grid with another value
+#: (None: the value hangs on no grid).
 PINS = [
     ("effective-beta", ahead("smoothness"), VGG, 20, "is 20 at the learning rate 0.1", [1, 2, 4, 8]),
     ("effective-beta", ahead("beyond"), VGG, 1.25, "is 1.25, beyond", [1, 16]),
@@ -125,6 +150,8 @@ PINS = [
     ("effective-beta", lambda a: summaries.random_direction(spent(a), a, 0.1)["random_smoothness"], [0.5, 2, 4], 20,
      "along a random direction", [2, 4]),
     ("effective-beta", linear_smoothness, LENGTHS, 100, "100/η in the deep linear", LENGTHS[1:]),
+    ("roughness", lambda shares: 1 / min(shares), (1e-4, 1e-3, 1e-2), 1e4, "10,000 times", (1e-3, 1e-2)),
+    ("loss-range", lambda a: sum(0.5 <= one <= 4 for one in a), VGG, 8, "eight for the VGG", VGG[4:]),
     ("share-of-steps", weight_of_a_probe, PROBES, 100 / 19, "at most 5.3 % of the training", PROBES[::2]),
     ("parts-of-training", early_window, 2000, 200, "200 steps of 2,000", 15000),
     ("equal-loss", at_equal_losses, PROBES, 15, "between two probes is read from these two alone", (0, 10, 2000)),
@@ -134,6 +161,12 @@ PINS = [
     ("started", starts_at(0.04), STARTS, 274, "by step 274", 2000),
     ("rate-scan", all_stable, of("santurkar/deep-linear", "rates"), 1e-3, "10⁻³ in the deep linear", [1e-8, 1e-6]),
     ("rate-scan", best_of_scan, np.linspace(-1.5, 0.3, 7), 0.3, "0.3 decades above the line", np.linspace(-1, 0, 7)),
+    ("removed-share", growth_exponent, PARTS, 1, "One without correlation has the exponent 1", None),
+    ("gradient-growth", steadiness, of("batch-norm/gradient-explosion", "depths"), 0.25,
+     "the first depth over the last but one, 0.25", [4, 8, 16]),
+    ("rank-over-layers", orders_at_random, 25, 0.2, "0.2 for 25 layers", 12),
+    ("shift-cosine", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08,
+     "For the 100 weights of a linear layer that is 0.08", 400),
     ("critical-rate", bracket(works, width), (1.6, ROUNDS), 0.05, "1.6 decades halved five times leave 0.05", (1.6, 3)),
     ("critical-rate", bracket(works, width), (0.8, READOUT), 0.05, "0.8 halved four times likewise", (0.8, 3)),
     ("critical-rate", bracket(always, middle), (0.8, 4), 0.4 + 20 * 0.8 - 0.025, "16 decades for the readout", (1.6, 4)),
@@ -148,5 +181,7 @@ def test_a_value_that_hangs_on_the_grid_alone_stands_in_the_instruments_paragrap
     instrument, measure, grid, value, said, other
 ):
     assert np.ravel(measure(grid))[0] == pytest.approx(value, abs=1e-9)
-    assert np.ravel(measure(other))[0] != pytest.approx(value, abs=1e-9), "the grid alone decides it"
+    assert other is None or np.ravel(measure(other))[0] != pytest.approx(value, abs=1e-9), (
+        "the grid alone decides it"
+    )
     assert said in INSTRUMENTS[instrument]
