@@ -1,9 +1,8 @@
-"""The recursions against quadrature, numbers worked out by hand and sampled Gaussians."""
+"""The recursions against a second program with integrals by quadrature, closed forms and sampled Gaussians."""
 
 from __future__ import annotations
 
 import math
-import time
 from itertools import product
 from math import pi, sqrt
 
@@ -14,76 +13,59 @@ from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
-BY_LAYER = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
 
 
-# The closed integrals
-
-
-# The recursions, number by number
-
-
-def test_corrected_backward_ratio_is_pi_over_pi_minus_one_inside() -> None:
-    theory = solve(FullyConnected((50, *[30] * 9, 1)), norm="batch", gamma=3.0, equations="corrected")
-    assert theory.q_tilde[2:9] / theory.q_tilde[3:10] == pytest.approx([pi / (pi - 1)] * 7)
-    assert theory.q_tilde_xy[2:9] / theory.q_tilde_xy[3:10] == pytest.approx([pi / (2 * (pi - 1))] * 7)
-    # Layer 1 sees the data: q - q_xy = σ_w² there, so that its ratio is γ²/2 (γ²/4 for pairs).
-    assert theory.q_tilde[1] / theory.q_tilde[2] == pytest.approx(9 / 2)
-    assert theory.q_tilde_xy[1] / theory.q_tilde_xy[2] == pytest.approx(9 / 4)
-
-
-def test_undefined_entries_are_nan() -> None:
-    theory = solve(PAPER, norm="batch", gamma=np.ones((2, 3)))
-    for name in BY_LAYER:
-        values = getattr(theory, name)
-        assert values.shape == (5, 2, 3)
-        undefined = 4 if name.startswith("q_hat") else 0
-        assert np.isnan(values[undefined]).all() and np.isfinite(np.delete(values, undefined, axis=0)).all()
-    assert theory.f.shape == (4, 2, 3) and theory.lambda_max.shape == (2, 3)
-
-
-# λ_max and η*
-
-
-def test_lambda_max_of_the_papers_setting() -> None:
-    batch = solve(PAPER, norm="batch")
+def test_lambda_max_of_the_papers_setting():
+    batch, corrected = (solve(PAPER, "batch", equations=each) for each in ("printed", "corrected"))
     assert batch.f == pytest.approx(1000 / (2 * pi) * np.array([0, 1 / 9, 1 / 3, 1]))
-    assert batch.lambda_max == pytest.approx(229.8905, rel=1e-6)
-    vanilla = solve(PAPER)
-    assert vanilla.f[3] == pytest.approx(1000 * vanilla.q_hat_xy[3])
-    assert vanilla.lambda_max == pytest.approx(2234.1735, rel=1e-6)
-    corrected = solve(PAPER, norm="batch", equations="corrected")
     ratio = pi / (2 * (pi - 1))
     assert corrected.lambda_max == pytest.approx(1000 / (2 * pi) * (1 + ratio + ratio**2))
 
 
-def test_corrected_crossing_is_the_one_of_the_chapter_s_exercise() -> None:
+def test_corrected_crossing_is_the_one_of_the_chapter_s_exercise():
     batch = solve(PAPER, norm="batch", equations="corrected").lambda_max
     assert (solve(PAPER).lambda_max / batch) ** 0.5 == pytest.approx(2.486, abs=5e-4)
 
 
-def test_a_grid_of_a_hundred_thousand_settings_is_solved_at_once_and_in_a_second() -> None:
-    gamma, sigma_w2 = np.linspace(0.1, 5, 500)[:, None], np.linspace(0.5, 4, 200)
-    start = time.process_time()
-    for norm in ("none", "batch"):
-        grid = solve(PAPER, norm, gamma=gamma, sigma_w2=sigma_w2).lambda_max
-    assert time.process_time() - start < 1 and grid.shape == (500, 200)
-    assert grid[7, 9] == pytest.approx(
-        solve(PAPER, "batch", gamma=gamma[7, 0], sigma_w2=sigma_w2[9]).lambda_max
-    )
+def test_corrected_backward_ratio_is_pi_over_pi_minus_one_inside():
+    theory = solve(FullyConnected((50, *[30] * 9, 1)), "batch", 3.0, equations="corrected")
+    assert theory.q_tilde[2:9] / theory.q_tilde[3:10] == pytest.approx([pi / (pi - 1)] * 7)
+    assert theory.q_tilde_xy[2:9] / theory.q_tilde_xy[3:10] == pytest.approx([pi / (2 * (pi - 1))] * 7)
+
+
+def test_corrected_sums_over_places_pass_as_in_a_fully_connected_network():
+    conv, flat = Convolutional((3, 32, 32)), FullyConnected((27, 270, 540, 810, 10))
+    theory, expected = (solve(each, "batch", 1.5, equations="corrected") for each in (conv, flat))
+    for name in ("q_tilde", "q_tilde_xy"):
+        sums = np.array(conv.positions) * getattr(theory, name)
+        np.testing.assert_allclose(sums[1:], getattr(expected, name)[1:])
+    np.testing.assert_allclose(theory.f, expected.f)
+    assert theory.q_tilde_ab_xy[1:4].tolist() == [0, 0, 0]
+
+
+def test_images_with_something_in_common_at_a_place_have_correlated_units():
+    """q̂_xy above q̂_αβ at the start: above γ²/2π at one place, below it at two."""
+    conv = Convolutional((3, 32, 32))
+    theory = solve(conv, "batch", equations="corrected", q_hat_xy_0=0.4, q_hat_ab_xy_0=0.1)
+    assert theory.q_hat_xy[1] > 1 / (2 * pi) > theory.q_hat_ab_xy[1]
+    pooled = (1.3 + 224 * 0.7) / 225  # of q_xy = 1.3 and q_αβ = 0.7 in layer 1, where q = 2.5
+    assert theory.q_hat_xy[1] == pytest.approx(products((1.3 - pooled) / (2.5 - pooled))[1])
+
+
+def test_many_settings_are_solved_at_once():
+    gamma, sigma_w2 = np.linspace(0.1, 5, 4)[:, None], np.linspace(0.5, 4, 3)
     through = dict(equations="through_batch", batch=100)
-    theory = solve(CONV, "batch", gamma[:10, 0], np.array([[1.0], [2.0]]), **through)
-    alone = solve(CONV, "batch", gamma[3, 0], 2.0, **through)
-    assert theory.f.shape == (3, 2, 10) and theory.f[:, 1, 3] == pytest.approx(alone.f)
+    for network, norm, how in ((PAPER, "none", {}), (PAPER, "batch", {}), (CONV, "batch", through)):
+        grid, alone = (
+            solve(network, norm, gamma, sigma_w2, **how),
+            solve(network, norm, gamma[3, 0], 4.0, **how),
+        )
+        assert grid.lambda_max.shape == (4, 3) and grid.f[..., 3, 2] == pytest.approx(alone.f)
 
 
-# The corrections against brute force
-
-
-@pytest.mark.parametrize("m", [5, 12])
-def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
+def test_one_batch_normalized_layer_against_sampled_gaussians():
     """u and s² of z(x) = a + g(x) over m inputs, drawn: the finite-batch forms of equations 24 and 25."""
-    rng = np.random.default_rng(0)
+    m, rng = 5, np.random.default_rng(0)
     samples, q, q_xy, gamma, sigma_w2 = 200_000, 3.0, 1.2, 1.7, 2.5
     z = sqrt(q_xy) * rng.standard_normal((samples, 1)) + sqrt(q - q_xy) * rng.standard_normal((samples, m))
     variance = z.var(axis=1, keepdims=True)
@@ -107,48 +89,52 @@ def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
     assert not close(pairs(h), recursions.batch_forward_pairs(np.array(gamma), 0.0))
 
 
-# Errors
-
-
-CORRECTED = {"equations": "corrected"}
-SETTINGS = [  # changes to the paper's network with batch norm
-    ({"sigma_w2": -1.0}, "sigma_w2 is -1"), ({"sigma_b2": [-0.1, 0.5]}, "sigma_b2 is -0.1"),
-    ({"gamma": 0.0}, "gamma is 0"), ({"gamma": np.nan}, "gamma is not finite"), ({"gamma": "large"}, "settings"),
-    ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"), ({"norm": "layer"}, "none, batch"),
-    ({"equations": "exact"}, "printed, corrected, through_batch"), ({"batch": 100}, "printed"),
-    *(({name: value}, "printed") for name, value in (("q_hat_xy_0", 0.3), ("q_hat_0", [1.0, 2.0]),
-                                                     ("q_hat_xy_0", [0.0, 0.1]), ("q_hat_ab_xy_0", [0.1, 0.0]))),
-    (CORRECTED | {"batch": 3}, "4 or more"), (CORRECTED | {"batch": 50.0}, "whole number"),
-    *((CORRECTED | {"batch": wrong, "norm": "none"}, "expected") for wrong in (1, True)),
-    (CORRECTED | {"q_hat_0": 0.0, "norm": "none"}, "expected"), (CORRECTED | {"q_hat_xy_0": 1.0}, "no variance"),
-    (CORRECTED | {"q_hat_xy_0": [0.5, 1.0]}, "all inputs are the same"),
-    (CORRECTED | {"q_hat_xy_0": 1.5}, "larger than q_hat_0"),
-]  # fmt: skip
-IMAGE = (3, 32, 32)
+CORRECTED = {"norm": "batch", "equations": "corrected"}
+SETTINGS = [  # of the paper's network
+    ({"sigma_w2": -1.0}, "sigma_w2 is -1"),
+    ({"sigma_b2": [-0.1, 0.5]}, "sigma_b2 is -0.1"),
+    ({"gamma": 0.0}, "gamma is 0"),
+    ({"gamma": np.nan}, "gamma is not finite"),
+    ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"),
+    ({"norm": "layer"}, "none, batch"),
+    ({"equations": "exact"}, "printed, corrected, through_batch"),
+    *(({name: value}, "printed") for name, value in (("batch", 100), ("q_hat_0", [1.0, 2.0]))),
+    *(({name: [0.0, 0.1]}, "printed") for name in ("q_hat_xy_0", "q_hat_ab_xy_0")),
+    *((CORRECTED | {"batch": wrong}, "4 or more") for wrong in (3, 50.0)),
+    *((CORRECTED | {"batch": wrong, "norm": "none"}, "2 or more") for wrong in (1, True)),
+    (CORRECTED | {"q_hat_xy_0": [0.5, 1.0]}, "no variance"),
+    (CORRECTED | {"q_hat_xy_0": -1.5}, "q_hat_xy_0 is larger than q_hat_0"),
+    (CORRECTED | {"q_hat_ab_xy_0": 2.0}, "q_hat_ab_xy_0 is larger"),
+]
 IMPOSSIBLE = [
-    *((lambda change=change: solve(PAPER, **({"norm": "batch"} | change)), words) for change, words in SETTINGS),
-    *((lambda widths=widths: FullyConnected(widths), "expected")
-      for widths in ((784, 10), (784,), (784, 0, 10), (784, -5, 10), (7, 2.5, 10), 784, "ab")),
+    *((lambda change=change: solve(PAPER, **change), words) for change, words in SETTINGS),
+    *((lambda widths=widths: FullyConnected(widths), "expected") for widths in ((784, 10), (7, 0, 10), 784)),
     (lambda: solve((784, 1000, 10)), "FullyConnected"),
     *((lambda m=m: solve(PAPER).critical_learning_rate(m), "momentum") for m in (1.0, -0.1)),
-    *((lambda wrong=wrong: Convolutional(**{"image": (1, 3, 3), "channels": (1,)} | wrong), "expected")
-      for wrong in (dict(kernel=4), dict(kernel=0), dict(stride=0), dict(outputs=0), dict(channels=(0,)))),
-    (lambda: Convolutional((1, 3, 3), (1, 1)), "does not fit the map of 1×1 that layer 2 meets"),
-    (lambda: Convolutional((1, 9, 2), (1,)), "does not fit"),
-    (lambda: Convolutional(IMAGE, (4, 4, 4, 4, 4)), "kernel of 3×3 does not fit the map of 1×1 that layer 5"),
     (lambda: Convolutional((3, 2, 32), (4,)), "3×3 does not fit the map of 2×32"),
+    (lambda: Convolutional((1, 3, 3), (1, 1)), "map of 1×1 that layer 2 meets"),
     (lambda: Convolutional((3, 32)), "channels, height, width"),
-    (lambda: Convolutional(IMAGE, ()), "at least one convolution"),
-    (lambda: Convolutional(IMAGE, (4,), stride=0), "below 1"), (lambda: Convolutional((3, 32.5, 32)), "whole numbers"),
-    (lambda: solve(Convolutional(IMAGE), "batch", **CORRECTED, q_hat_ab_xy_0=2.0), "q_hat_ab_xy_0 is larger"),
-]  # fmt: skip
+    (lambda: Convolutional((3, 32, 32), ()), "at least one convolution"),
+    (lambda: Convolutional((3, 32, 32), (4,), stride=0), "below 1"),
+]
 
 
 @pytest.mark.parametrize("call, words", IMPOSSIBLE)
-def test_what_is_impossible_is_one_line(call, words: str) -> None:
+def test_what_is_impossible_is_one_line(call, words):
     with pytest.raises(BnbookError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_the_edges_of_what_is_possible():
+    assert FullyConnected((1, 1, 1)).depth == 2
+    assert Convolutional((1, 3, 3), (1,), kernel=3, stride=1, outputs=1).maps == ((3, 3), (1, 1))
+    assert solve(FC, equations="corrected", batch=2).batch == 2
+    assert solve(FC, "batch", equations="corrected", batch=4, sigma_b2=0.0).lambda_max > 0
+    # Products up to ±q_hat_0 are possible, without batch norm even equal inputs
+    assert solve(FC, equations="corrected", q_hat_xy_0=[1.0, -1.0]).q_xy[1] == pytest.approx([2.5, -1.5])
+    assert Convolutional((3, 32, 32)).positions == (1024, 225, 49, 9, 1)  # section 6.2 has 1024 and 225
+    assert Convolutional((2, 5, 9), (4,), kernel=5, stride=1).positions == (45, 5, 1)
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
@@ -263,16 +249,6 @@ def test_theory_equals_the_twin(network, norm, equations, m):
     assert theory.lambda_max == pytest.approx(sum(expected[f"f{layer}"] for layer in (1, 2, 3)))
     assert theory.critical_learning_rate() == pytest.approx(2 * 1.9 / theory.lambda_max)
     assert theory.critical_learning_rate(0.0) == pytest.approx(2 / theory.lambda_max)
-
-
-def test_the_edges_of_what_is_possible():
-    assert FullyConnected((1, 1, 1)).depth == 2 and FullyConnected((2, 3, 4)).fan_in == (2, 3)
-    assert Convolutional((1, 3, 3), (1,), kernel=3, stride=1, outputs=1).maps == ((3, 3), (1, 1))
-    assert solve(FC, equations="corrected", batch=2).batch == 2
-    assert solve(FC, "batch", equations="corrected", batch=4, sigma_b2=0.0).lambda_max > 0
-    # Products up to ±q_hat_0 are possible, without batch norm even equal inputs.
-    assert solve(FC, equations="corrected", q_hat_xy_0=1.0).q_xy[1] == pytest.approx(2.5)
-    assert solve(FC, equations="corrected", q_hat_xy_0=-1.0).q_xy[1] == pytest.approx(-1.5)
 
 
 def test_correlations_are_cut_off_at_both_ends():
