@@ -82,13 +82,12 @@ def alone(arm: PhaseArm, seed: int) -> dict[str, np.ndarray]:
     "kind, unfolded, loss, norm",
     [
         (FC, None, "squared", "batch"),
-        (FC, None, "cross_entropy", "none"),
         (CONV, False, "squared", "none"),
         (CONV, False, "squared", "batch"),
         (CONV, True, "cross_entropy", "batch"),
     ],
 )
-def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> None:
+def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss):
     common = dict(norm=norm, loss=loss, test_examples=50)
     members = [
         (PhaseArm(**kind, **common, gamma=gamma, learning_rate=rate if norm == "batch" else rate / 30), seed)
@@ -101,7 +100,7 @@ def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> Non
     assert np.isinf(found["exploded_step"]).all() and np.isfinite(found["test_loss"]).all()
 
 
-def test_a_member_that_explodes_is_frozen_and_the_others_do_not_notice() -> None:
+def test_a_member_that_explodes_is_frozen_and_the_others_do_not_notice(monkeypatch):
     calm, wild = ((PhaseArm(**FC, learning_rate=rate, test_examples=20), 0) for rate in (0.01, 1e4))
     both, single, lost = train(wild, calm), train(calm), train(wild)
     end = int(both["exploded_step"][0])
@@ -110,18 +109,14 @@ def test_a_member_that_explodes_is_frozen_and_the_others_do_not_notice() -> None
     for place, one in enumerate((lost, single)):  # the lost one ends early, and says the same
         for name, values in one.items():
             np.testing.assert_allclose(both[name][place], values[0], rtol=1e-12, err_msg=name)
-
-
-def test_an_explosion_is_a_loss_above_the_limit_also_at_the_last_step(monkeypatch) -> None:
-    wild = PhaseArm(**FC, learning_rate=1e4)
-    at = train((wild, 0))["exploded_step"][0]
-    assert train((replace(wild, steps=int(at) + 1), 0))["exploded_step"][0] == at
+    frozen = train((replace(wild[0], steps=end + 1), 0))["exploded_step"]
+    assert frozen == end, "also at the last step"
     monkeypatch.setattr(descent, "EXPLOSION", 1.0)  # as large as the first is not above it
-    assert np.isinf(train((replace(wild, steps=1), 0))["exploded_step"][0])
+    assert np.isinf(train((replace(wild[0], steps=1), 0))["exploded_step"])
 
 
-def test_full_batches_are_the_same_batch_at_every_step() -> None:
-    arm = PhaseArm(**FC | dict(batch_size=30, steps=80), examples=30, learning_rate=1e-3, momentum=0.0)
+def test_full_batches_are_the_same_batch_at_every_step():
+    arm = PhaseArm(**FC | dict(batch_size=30, steps=20), examples=30, learning_rate=1e-3, momentum=0.0)
     loss = train((arm, 0))["loss"][0]
     assert (np.diff(loss) < 0).all(), "gradient descent below its critical rate goes down at every step"
     images, labels = full_batch(arm, 0, TEXTURES)
@@ -137,15 +132,13 @@ def test_full_batches_are_the_same_batch_at_every_step() -> None:
         (lambda: train_model(PhaseArm(**FC, examples=20), 0, TEXTURES), "expected 'squared' on all"),
     ],
 )
-def test_what_does_not_fit_is_one_line(call, words) -> None:
+def test_what_does_not_fit_is_one_line(call, words):
     with pytest.raises(BnbookError, match=words):
         call()
 
 
 @pytest.mark.parametrize("kind, norm", [(FC, "none"), (FC, "batch"), (CONV, "batch")])
-def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_largest_eigenvalue(
-    kind, norm
-) -> None:
+def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_largest_eigenvalue(kind, norm):
     arm = PhaseArm(**kind, norm=norm, gamma=0.7)
     images, _ = full_batch(arm, 3, TEXTURES)
     value = float(largest_eigenvalue(network(arm, 3), images.double(), "all", "all", statistics="batch"))
@@ -155,7 +148,7 @@ def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_larges
     assert below < 1 and above > 100
 
 
-def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_them() -> None:
+def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_them():
     arm = PhaseArm(**FC | dict(steps=40), learning_rate=0.3, momentum=0.0)
     loss = train_hidden(arm, 0, TEXTURES, dtype=DOUBLE)
     model, (images, labels) = network(arm, 0), full_batch(arm, 0, TEXTURES)
@@ -173,21 +166,15 @@ def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_th
 
 
 @pytest.mark.parametrize("kind", [FC, CONV])
-def test_a_trained_network_is_that_of_the_stack(kind) -> None:
+def test_a_trained_network_is_that_of_the_stack(kind):
     arm = PhaseArm(
         **kind | dict(steps=9, batch_size=250), learning_rate=0.02
     )  # more than once through the data
+    state = torch.get_rng_state()
     model, loss = train_model(arm, 2, TEXTURES, dtype=DOUBLE)
     np.testing.assert_allclose(loss, train((arm, 2))["loss"][0], rtol=1e-9)
-    assert not torch.equal(next(network(arm, 2).parameters()), next(model.parameters()))
-
-
-def test_torch_s_random_state_is_given_back() -> None:
-    arm, state = PhaseArm(**FC), torch.get_rng_state()
-    for each in (train_hidden, train_model, lambda *given: linear_growth(*given, steps=1)):
-        each(arm, 0, TEXTURES)
-    train((arm, 0))
     assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.equal(next(network(arm, 2).parameters()), next(model.parameters()))
 
 
 def contraction(eta_lambda: float, momentum: float) -> float:
@@ -195,7 +182,7 @@ def contraction(eta_lambda: float, momentum: float) -> float:
     return np.abs(np.roots([1, -(1 + momentum - eta_lambda), momentum])).max()
 
 
-def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
+def test_half_of_the_critical_rate_is_best_without_momentum_only():
     rates = np.linspace(0.01, 1.99, 199)
     assert rates[np.argmin([contraction(rate, 0.0) for rate in rates])] == pytest.approx(1.0)
     momentum, theory = 0.9, solve(FullyConnected((4, 4, 4)))
@@ -211,10 +198,8 @@ def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
 def test_training_works_by_the_mean_of_its_last_tenth():
     assert not works(np.array([[1.0] * 18 + [3.0, 0.5]])).any()  # 1.75, whatever the very last is
     assert works(np.array([[1.0] * 18 + [3.0, 0.5]]), threshold=2.0).all()
-    assert works(np.array([[2.0] + [9.0] * 17 + [3.0, 0.5]])).all()
     assert not works(np.array([[1.0] * 20])).any()  # as large is not below
     assert [bool(works(np.array([1.0, last]))) for last in (0.9, np.nan, -np.inf)] == [True, False, False]
-    assert works(np.array([1.0] * 28 + [0.5, 0.5])) and not works(np.array([1.0] * 27 + [3.0, 0.1, 0.1]))
     assert works(np.array([1.0] * 89 + [9.0] + [0.9] * 10))  # the step before the last ten does not count
     assert not works(np.array([1.0] * 90 + [2.0] + [0.9] * 9))  # the first of them does: 10.1 / 10
 
