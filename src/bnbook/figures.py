@@ -118,13 +118,15 @@ def _save(fig: plt.Figure, name: str) -> None:
 def drawn(
     draw: Callable[[Results], plt.Figure], results: Results, narrow: bool, formats: Sequence[str] = ("svg",)
 ) -> list[bytes]:
-    """What `draw` makes of a run's results, for a page or (narrow) for a phone, in each of the formats."""
+    """What `draw` makes of a run's results, for a page or (narrow) for a phone, in each of the formats; of none nothing,
+    but the results were read."""
     warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
     MathTextParser.parse = _read_once
     with plt.style.context(["default", STYLE]), on_a_phone(narrow):
         fig = draw(results)
         try:
-            finish(fig, narrow)
+            if formats:
+                finish(fig, narrow)
             return [_saved(fig, kind) for kind in formats]
         finally:
             plt.close(fig)

@@ -32,7 +32,7 @@ from bookpress.claims import locks
 from bookpress.claims.judging import other_settings
 from bookpress.cores import cores, end_with_parent, surroundings
 from bookpress.errors import PressError, reason
-from bookpress.pipeline import chapter_runs, compare, gate, handout, kernels
+from bookpress.pipeline import chapter_runs, compare, gate, handout, kernels, pictures
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import BUDGETS
@@ -231,7 +231,9 @@ def run_chapter(
     lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
     with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-        code = stamp.Code(copy_packages(scratch))
+        packages = copy_packages(scratch)
+        code = stamp.Code(packages)
+        drawn_with = pictures.made_with(chapter, [packages / name for name in folders()])
         made = gate.commit() | {"fingerprint": stamp.of_chapter(chapter.code_cells, values, [], code)}
         made |= {"claims": claims.chapter_claims(chapter.name), "locks": locks.read().head(chapter.name)}
         work = Evidence(chapter, scratch)
@@ -256,6 +258,7 @@ def run_chapter(
             error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed}", *problems]))
             error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
             raise error
+        (work.figures_folder / pictures.MADE_WITH).write_text(drawn_with, encoding="utf-8")
         move(work, target)
     return target
 

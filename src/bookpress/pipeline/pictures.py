@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, paths, results, stamp
-from bookpress.book import PRESS, book
+from bookpress.book import PRESS, book, folders
 from bookpress.cores import cores, pool
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, inks
@@ -97,19 +97,24 @@ def shown(chapter: Chapter) -> list[str]:
 PHONE = ".narrow.svg"
 KEPT_DRAWINGS = 2000  # files; what is older goes
 FEW = 4  # drawings for which no further process is worth its start
+#: In the figures' folder of a run: what its cells drew with.
+MADE_WITH = "made-with"
 
 
 def put(runs: Iterable[Evidence], folder: Path) -> None:
     """The figures of each run's page into NAME.figures beside it; PressError names the first that cannot be drawn."""
-    jobs, places = [], []
+    jobs, places, now = [], [], folders()
     for run in runs:
-        made_of = digest(run)
+        made_of, own = digest(run), run.figures_folder
+        note = own / MADE_WITH
+        as_now = note.is_file() and note.read_text(encoding="utf-8") == made_with(run.chapter, now.values())
         for name in shown(run.chapter):
             place = folder / f"{run.chapter.name}.figures" / f"{name}.svg"
             place.parent.mkdir(parents=True, exist_ok=True)
             for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
                 kept = _kept(made_of, run.chapter, name, narrow)
-                jobs.append((run.chapter, run.results_path, name, narrow, kept))
+                ready = own / f"{name}.svg" if as_now and not narrow else None
+                jobs.append((run.chapter, run.results_path, name, narrow, ready, kept))
                 places.append((kept[0], target))
     jobs = [job for job in jobs if not all(path.is_file() for path in job[-1])]
     if len(jobs) <= FEW:
@@ -132,7 +137,7 @@ def picture(run: Evidence) -> bytes | None:
         return None
     kept = _kept(digest(run), run.chapter, name, False)
     if not kept[-1].is_file():
-        _draw((run.chapter, run.results_path, name, False, kept))
+        _draw((run.chapter, run.results_path, name, False, None, kept))
     return kept[-1].read_bytes()
 
 
@@ -156,13 +161,16 @@ class _Noted(Results):
         return found
 
 
-def _draw(job: tuple[Chapter, Path, str, bool, list[Path]]) -> None:
-    chapter, path, name, narrow, (target, *picture) = job
-    held = _results(path)
+def _draw(job: tuple[Chapter, Path, str, bool, Path | None, list[Path]]) -> None:
+    """ready: the same drawing as the run's cell made it, of which only the names of the results that it reads are asked."""
+    chapter, path, name, narrow, ready, (target, *picture) = job
+    held, made = _results(path), []
     noted = _Noted(held.header, held.entries)
     try:
-        formats = ("svg", "png")[: 1 + len(picture)]
-        svg, *png = book().figures.drawn(_drawings(chapter.name)[name], noted, narrow, formats)
+        if ready and ready.is_file():
+            made.append(ready.read_bytes())
+        formats = ("svg", "png")[len(made) : 1 + len(picture)]
+        svg, *png = made + book().figures.drawn(_drawings(chapter.name)[name], noted, narrow, formats)
     except Exception as error:
         way = " for a phone" if narrow else ""
         raise PressError(
@@ -182,6 +190,18 @@ def _drawings(name: str) -> dict[str, Draw]:
     return drawings(select([name])[0])
 
 
+def made_with(chapter: Chapter, packages: Iterable[Path]) -> str:
+    """A hash of all that a run's drawings rest on beside its numbers: its cells, every file of code, what draws."""
+    made = hashlib.sha256("\n".join([*chapter.code_cells, *_drawn_with()]).encode())
+    for file in (each for folder in packages for each in sorted(folder.rglob("*.py"))):
+        made.update(file.read_bytes())
+    return made.hexdigest()
+
+
+def _drawn_with() -> list[str]:
+    return [importlib.metadata.version(name) for name in ("matplotlib", "numpy")]
+
+
 def digest(run: Evidence) -> str:
     """What a run's figures are made of: its results, the code that its cells and its package's drawings reach by
     imports, the press's own, the inks, the versions of what draws."""
@@ -190,8 +210,7 @@ def digest(run: Evidence) -> str:
     code = hashlib.sha256(own.encode())
     for module in sorted(_reached(starts) | {f"{PRESS}.pipeline.pictures", f"{PRESS}.pipeline.inks"}):
         code.update(_source(module).encode())
-    drawn_with = [importlib.metadata.version(name) for name in ("matplotlib", "numpy")]
-    drawn_with += [inks.palette(), book().scales, book().painted]
+    drawn_with = [*_drawn_with(), inks.palette(), book().scales, book().painted]
     return f"{run.results.header.get('content')} {run.chapter.name} {code.hexdigest()} {drawn_with}"
 
 

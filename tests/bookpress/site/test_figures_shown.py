@@ -17,7 +17,7 @@ from bnbook import figures
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
 from bookpress import paths
-from bookpress.book import book, register
+from bookpress.book import book, folders, register
 from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import published
 from bookpress.pipeline.chapters import discover
@@ -264,6 +264,22 @@ def test_a_figure_is_drawn_for_a_page_and_a_phone_once_for_the_same_results_and_
     monkeypatch.setattr(inks, "palette", lambda: inks.PALETTE | {"other": ("#111111", "#eeeeee")})
     pictures.put([run_of(tmp_path)], tmp_path / "inks")
     assert len(press.drawn) == 10, "in other inks it is another drawing"
+
+
+def test_what_a_runs_own_cell_drew_is_taken_while_its_code_is_the_same(press, tmp_path):
+    own = '<svg viewBox="0 0 777 50"><path style="stroke: #000000"/></svg>'
+    page = tmp_path / "pages" / "a" / "b.figures" / "one.svg"
+    for content, cells, width in (("1", (), 777), ("2", ("import numpy",), 400)):
+        run = run_of(tmp_path, content, *cells)
+        (run.figures_folder / "one.svg").write_text(own)
+        note = run.figures_folder / pictures.MADE_WITH
+        note.write_text(pictures.made_with(chapter_of(), folders().values()))
+        pictures.put([run], tmp_path / "pages")
+        assert f"0 0 {width} 50" in page.read_text()
+        assert inks.told(page.read_text()) == ("a/b/one", ("x",))
+    (run.figures_folder / "one.svg").unlink()
+    pictures.put([run_of(tmp_path, "3")], tmp_path / "pages")
+    assert "0 0 400 50" in page.read_text()
 
 
 def test_what_cannot_be_drawn_is_said_by_its_name(press, tmp_path, monkeypatch):
