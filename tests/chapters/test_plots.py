@@ -15,7 +15,7 @@ from bnbook.figures import drawn, finish, use_style
 from bnbook.plots.axes import name_few_decades
 from bnbook.plots.layout import WIDTH, on_a_phone, subplots
 from bnbook.plots.names import name_lines
-from bnbook.plots.panels import Panel, compare, shares
+from bnbook.plots.panels import Panel, compare, fans
 from bookpress.results import Results
 
 LONG = np.linspace(0, 10, 50)
@@ -57,11 +57,31 @@ def test_seeds_become_a_line_with_its_band(by, middle, low):
 
 
 def test_a_share_stands_in_its_exact_interval():
-    _, ax = plt.subplots()
-    shares(ax, {("x", "batch"): np.array([1.0, 0.0, 0.0, 0.0])}, ["x"], "started")
+    arms = {"batch": dict(y=np.array([[1.0], [0.0], [0.0], [0.0]]), label="started")}
+    (ax,) = compare({}, [Panel(x=[0], by="shares", look="o")], arms, figsize=(4, 3)).axes
     (bar,) = ax.containers[0][2][0].get_segments()
     assert sorted(bar[:, 1]) == pytest.approx([0.63, 80.59], abs=0.01)  # Clopper and Pearson of 1 in 4
     assert ax.containers[0][0].get_ydata() == pytest.approx([25])
+    assert [text.get_text() for text in ax.texts] == ["1"]
+
+
+def test_rows_stand_from_above_with_their_intervals_across():
+    arms = {"batch": dict(x=[1], y=np.array([[1.0], [9.0]]))}
+    panel = Panel(rows=["first", "second"], by="across", look="o", times=2)
+    (ax,) = compare({}, [panel], arms, figsize=(4, 3), legend="none").axes
+    (bar,) = ax.containers[0][2][0].get_segments()
+    assert ax.containers[0][0].get_xydata().tolist() == [[10, 1]]
+    assert sorted(bar[:, 0]) == pytest.approx([10 - 12.706205 * 8, 10 + 12.706205 * 8])
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["first", "second"]
+    assert ax.get_ylim()[0] > 1 and ax.get_ylim()[1] < 0, "the first one is above"
+
+
+def test_a_fan_is_bands_of_quantiles_about_their_median():
+    quantiles = np.tile(np.arange(7.0), (1, 2, 1, 1))  # (1, X, rows, 7)
+    (ax,) = fans({"none": quantiles}, [1, 2], ["a layer"]).axes
+    bands = [each.get_paths()[0].vertices[:, 1] for each in ax.collections]
+    assert [(band.min(), band.max()) for band in bands] == [(0, 6), (1, 5), (2, 4)]
+    assert ax.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]
 
 
 @pytest.mark.parametrize("limits", [(0.02, 0.7), (0.31, 0.66), (3e5, 2e6), (4.1, 4.6)])

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, mean_and_interval, parameters_of, points_of
-from bnbook.plots.layout import subplots
+from bnbook.figures import COLORS, parameters_of, points_of
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
@@ -43,29 +42,29 @@ def ink(name: str) -> str:
 
 
 def dots(
-    results: Results, rows: Mapping[str, str], height: float, filled: str, open_: str = ""
+    results: Results, rows: Mapping[str, str], height: float, filled: str, open_: str = "", also: str = ""
 ) -> plt.Figure:
-    """Test accuracy in per cent with 95 % intervals, a row each: filled.ROW, and a little lower open_.ROW."""
-    fig, ax = subplots(figsize=(7.4 if open_ else 7.2, height))
-    for place, name in enumerate(rows):
-        for kind, lower in ((open_, 0.22), (filled, 0.0)):
-            if f"{kind}.{name}" in results:
-                mean, half = mean_and_interval(100 * results[f"{kind}.{name}"][:, None])
-                fill = dict(markerfacecolor="white", alpha=0.75, zorder=2) if lower else dict(zorder=3)
-                style = dict(fmt="o", color=ink(name), capsize=3, markersize=6)
-                ax.errorbar(mean, [place + lower], xerr=half, **style, **fill)
-    ax.set_yticks(range(len(rows)), list(rows.values()), fontsize=10)
-    ax.set(xlabel="test accuracy, %", ylim=(len(rows) - 0.4, -0.6))
-    ax.grid(visible=False, axis="y")
-    return fig
+    """Test accuracy in per cent with 95 % intervals, a row each: filled.ROW, and a little lower open_.ROW; also: what
+    else the axis says."""
+    pale = dict(markerfacecolor="white", alpha=0.75)
+    arms = {
+        f"{kind}.{name}": dict(
+            x=[place + lower], y=results[f"{kind}.{name}"][:, None], color=ink(name), **look
+        )
+        for place, name in enumerate(rows)
+        for kind, lower, look in ((open_, 0.22, pale), (filled, 0.0, {}))
+        if f"{kind}.{name}" in results
+    }
+    panel = Panel(rows=[*rows.values()], xlabel=f"test accuracy, %{also}")
+    words = dict(by="across", look="o", times=100, legend="none")
+    return compare(results, [panel], arms, figsize=(7.4 if open_ else 7.2, height), **words)
 
 
 def accuracy(results: Results) -> plt.Figure:
     """An arm a row: filled at its own best rate, open at the common one."""
     rows = {name: words for name, words in WORDS.items() if f"test_accuracy.{name}" in results}
-    fig = dots(results, rows, 1.2 + 0.36 * len(rows), "test_accuracy", "common_accuracy")
-    fig.axes[0].set_xlabel(f"test accuracy, % (open: at the rate {parameters_of(results).common:g})")
-    return fig
+    common = f" (open: at the rate {parameters_of(results).common:g})"
+    return dots(results, rows, 1.2 + 0.36 * len(rows), "test_accuracy", "common_accuracy", common)
 
 
 def rates(results: Results) -> plt.Figure:

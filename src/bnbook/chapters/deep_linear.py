@@ -16,7 +16,7 @@ from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import letters, marks
-from bnbook.plots.panels import FANS, Panel, compare, styles_of, without_minor_ticks
+from bnbook.plots.panels import Panel, compare, styles_of, without_minor_ticks
 from bookpress.results import Results
 
 # ---- Names of results, and what is kept of them -----------------------------------------------------------
@@ -223,25 +223,17 @@ MARKS = {
 def activations(results: Results) -> plt.Figure:
     """Fans of quantiles (1, P, layers, 7) of one unit's output, a row a norm, a column a layer."""
     curves = points_of(results, "activations")
-    layers, x = curves["layer"][0].astype(int), np.maximum(curves["step"][0], 0.7)
-    fig, axes = subplots(2, len(layers), figsize=(7.6, 4.2), sharex=True, sharey="row", squeeze=False)
-    for row, norm in zip(axes, PAIR):
-        for place, (ax, layer) in enumerate(zip(row, layers)):
-            spread = curves[norm][0, :, place]
-            for a, b, opacity in FANS:
-                style = dict(color=COLORS[norm], alpha=opacity, linewidth=0)
-                ax.fill_between(x, spread[:, a], spread[:, b], **style)
-            ax.plot(x, spread[:, 3], color=COLORS["theory"], linewidth=1)
-            ax.set(xscale="log", title=f"layer {layer}" if norm == "none" else None)
-            if norm == "none":
-                words = f"paper: σ around {printed.SIGMA:g}" if place == 0 else ""
-                marks(ax, y={words: printed.SIGMA})
-                marks(ax, y={"": -printed.SIGMA})
-        row[0].set_ylabel(LABELS[norm])
-    for ax in axes[-1]:
-        ax.set_xlabel("training step")
-        ax.minorticks_off()
-    return fig
+    sigma = {f"paper: σ around {printed.SIGMA:g}": printed.SIGMA, "": -printed.SIGMA}
+
+    def panel(norm: str, place: int, layer: float) -> Panel:
+        arms = {norm: dict(y=curves[norm][:, :, place])}
+        if norm == "none":
+            return Panel(arms=arms, ylabel=LABELS[norm], title=f"layer {layer:.0f}", marks_y=sigma)
+        return Panel(arms=arms, ylabel=LABELS[norm])
+
+    panels = [[panel(norm, *each) for each in enumerate(curves["layer"][0])] for norm in PAIR]
+    words = dict(x=np.maximum(curves["step"][0], 0.7), by="fan", log="x", xlabel="training step")
+    return compare({}, panels, figsize=(7.6, 4.2), sharex=True, sharey="row", legend="none", **words)
 
 
 def verdicts(results: Results) -> plt.Figure:

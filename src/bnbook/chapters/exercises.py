@@ -6,9 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, parameters_of, points_of
-from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
-from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
 
 #: Rows of the overview, from above: arm -> exercise and words.
@@ -31,17 +29,15 @@ ROWS = {
 
 def answers(results: Results) -> plt.Figure:
     """Test accuracy of each arm in per cent, means and intervals; a band of a point to either side of batch norm's."""
-    fig, ax = subplots(figsize=(7.4, 6.4))
     middle = 100 * results["accuracy.batch"].mean()
-    ax.axvspan(middle - 1, middle + 1, color=COLORS["grid"], linewidth=0)
-    for place, name in enumerate(ROWS):
-        mean, half = mean_and_interval(100 * results[f"accuracy.{name}"][:, None])
-        ink = COLORS[name] if name in ("none", "batch") else COLORS["theory"]
-        ax.errorbar(mean, [place], xerr=half, fmt="o", color=ink, capsize=3, markersize=5)
-    ax.set_yticks(range(len(ROWS)), ROWS.values(), fontsize=10)
-    ax.set(xlabel="test accuracy, %", ylim=(len(ROWS) - 0.4, -0.6))
-    ax.grid(visible=False, axis="y")
-    return fig
+    arms = {name: dict(x=[place], y=results[f"accuracy.{name}"][:, None]) for place, name in enumerate(ROWS)}
+    panel = Panel(
+        rows=[*ROWS.values()],
+        xlabel="test accuracy, %",
+        also=lambda ax: ax.axvspan(middle - 1, middle + 1, color=COLORS["grid"], linewidth=0),
+    )
+    words = dict(by="across", look="o", times=100, legend="none")
+    return compare(results, [panel], arms, figsize=(7.4, 6.4), **words)
 
 
 def rates(results: Results) -> plt.Figure:

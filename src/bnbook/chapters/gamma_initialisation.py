@@ -6,8 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_hex
 
-from bnbook.figures import COLORS, points_of
-from bnbook.plots.layout import subplots
+from bnbook.figures import points_of
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
@@ -45,25 +44,15 @@ def learning_curves(results: Results) -> plt.Figure:
 
 def eigenvalues(results: Results) -> plt.Figure:
     """Geometric mean of λ_max at the start against γ, a line a network, and a line like γ²."""
-    fig, ax = subplots(figsize=(6.2, 3.4))
-    points, at_one = points_of(results, "eigenvalue"), []
-    for network, mark, up in zip(NAMES, "os", (7, -16)):
-        found = {gamma: np.exp(np.log(top).mean()) for gamma, top in _by_gamma(points, network).items()}
-        at_one.append(found[1.0])
-        gammas, means = np.array(list(found)), list(found.values())
-        ax.plot(gammas, means, mark + "-", color=COLORS["batch"])
-        style = {"textcoords": "offset points", "color": COLORS["batch"], "fontsize": 9.5, "ha": "right"}
-        ax.annotate(NAMES[network], (gammas[-1], means[-1]), (6, up), **style)
-    middle = np.exp(np.mean(np.log(at_one)))
-    ax.plot(gammas, middle * gammas**2, ":", color=COLORS["theory"])
-    style = {"textcoords": "offset points", "fontsize": 9.5}
-    ax.annotate("like γ²", (gammas[0], middle * gammas[0] ** 2), (10, -4), **style)
-    critical = 2 * (1 + MOMENTUM) / RATE
-    ax.axhline(critical, color=COLORS["printed"], linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
-    place = {"xycoords": ax.get_yaxis_transform(), "va": "center", "color": COLORS["printed"]}
-    ax.annotate(f"paper: its rate\n{RATE:g} is critical", (1.0, critical), (4, 0), **style, **place)
-    ax.set(xscale="log", yscale="log", xlabel="first γ", ylabel=r"$\lambda_{\max}$ at the start")
-    ax.set_title("Does the curvature fall with γ?")
-    ax.minorticks_off()
-    ax.margins(y=0.15)
-    return fig
+    points, arms = points_of(results, "eigenvalue"), {}
+    for network, mark in zip(NAMES, "os"):
+        means = {gamma: np.exp(np.log(top).mean()) for gamma, top in _by_gamma(points, network).items()}
+        line = dict(color="batch", look=f"{mark}-", label=NAMES[network])
+        arms[network] = dict(x=[*means], y=[*means.values()]) | line
+    gammas = np.array([*means])
+    middle = np.exp(np.mean([np.log(arm["y"][arm["x"].index(1.0)]) for arm in arms.values()]))
+    arms["square"] = dict(x=gammas, y=middle * gammas**2, look=":", label="like γ²")
+    critical = {f"paper: its rate\n{RATE:g} is critical": 2 * (1 + MOMENTUM) / RATE}
+    words = dict(log="xy", xlabel="first γ", ylabel=r"$\lambda_{\max}$ at the start", marks_y=critical)
+    panel = Panel(title="Does the curvature fall with γ?", **words)
+    return compare(points, [panel], arms, figsize=(6.2, 3.4))

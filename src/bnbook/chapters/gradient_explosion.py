@@ -9,10 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_hex
 
-from bnbook.figures import COLORS, log_band
+from bnbook.figures import COLORS
 from bnbook.meanfield.recursions import relu_product, step_product
-from bnbook.plots.axes import name_ticks, points
-from bnbook.plots.layout import subplots
+from bnbook.plots.names import mark
 from bnbook.plots.panels import Panel, compare, legend_below
 
 # ---- The growth of a ReLU network in closed form, and with skip connections -----------------------------------
@@ -85,12 +84,12 @@ def sphere_nodes(
 # ---- Figures, of recorded results alone -------------------------------------------------------------------
 
 Results = Mapping[str, np.ndarray]
-#: Words, mark, and where the words stand beside a point: all four have batch norm, and so its ink.
+#: Words and mark: all four have batch norm, and so its ink.
 NONLINEARITIES = {
-    "relu": ("ReLU", "o", (0, 11)),
-    "tanh": ("tanh", "s", (0, 12)),
-    "linear": ("linear", "D", (0, 10)),
-    "zigzag": ("zigzag", "^", (-28, 0)),
+    "relu": ("ReLU", "o"),
+    "tanh": ("tanh", "s"),
+    "linear": ("linear", "D"),
+    "zigzag": ("zigzag", "^"),
 }
 #: Where batch norm stands -> words, ink, mark with dash.
 KINDS = {
@@ -106,7 +105,6 @@ PLACES = {
     "one_first": ("the first only", COLORS["one"], "<--"),
     "none": ("none", COLORS["none"], "D-"),
 }
-THEORY = {"color": COLORS["theory"]}
 
 
 def _numbered(results: Results, start: str) -> list[int]:
@@ -116,52 +114,35 @@ def _numbered(results: Results, start: str) -> list[int]:
 
 def rates(results: Results) -> plt.Figure:
     """Growth of the squared gradient against the batch size: measured (S,) at each, theory (1, places)."""
-    fig, ax = subplots(figsize=(7.2, 4.4))
-    ink, sizes = {"color": COLORS["batch"]}, _numbered(results, "growth2.relu.m")
-    middle = len(sizes) // 2
-    for name, (words, mark, beside) in NONLINEARITIES.items():
+    sizes, limit, arms = _numbered(results, "growth2.relu.m"), math.pi / (math.pi - 1), {}
+    for name, (words, look) in NONLINEARITIES.items():
+        theory = dict(x="curve.rates.batch_sizes", y=results[f"curve.rates.{name}"][0], linewidth=1.2)
         measured = np.stack([results[f"growth2.{name}.m{m}"] for m in sizes], axis=1)
-        at, theory = results["curve.rates.batch_sizes"][0], results[f"curve.rates.{name}"][0]
-        ax.plot(at, theory, linewidth=1.2, zorder=1, **ink)
-        points(ax, sizes, measured, mark, markersize=5, capsize=2.5, **ink)
-        place = (sizes[middle], measured[:, middle].mean())
-        style = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 10}
-        ax.annotate(words, place, beside, annotation_clip=False, **style, **ink)
-    limit = math.pi / (math.pi - 1)
-    for value, text, dash, size in (
-        (limit, r"$\frac{\pi}{\pi-1}$", "--", 13),
-        (limit**0.5, "its root", ":", 9),
-    ):
-        ax.axhline(value, linewidth=0.9, linestyle=dash, zorder=0.9, **THEORY)
-        beside = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
-        ax.annotate(text, (2048, value), (7, 0), fontsize=size, **beside)
-    ax.set(xscale="log", yscale="log", xlim=(6.3, 2048), ylim=(0.95, 8), xlabel="batch size $m$")
-    ax.set_ylabel(r"growth per layer, $\lambda_m$ (squared gradient)")
-    name_ticks(ax.set_xticks, sizes)
-    name_ticks(ax.set_yticks, [1, 1.2, 1.5, 2, 3, 4, 6])
+        arms[f"theory of {name}"] = theory | dict(color="batch")
+        arms[name] = dict(x=sizes, y=measured, by="points", color="batch", look=look, label=words)
+    words = dict(xlabel="batch size $m$", ylabel=r"growth per layer, $\lambda_m$ (squared gradient)")
+    words |= dict(ticks=sizes, yticks=[1, 1.2, 1.5, 2, 3, 4, 6], xlim=(6.3, 2048), ylim=(0.95, 8), log="xy")
+    fig = compare(results, [Panel(marks_y={r"$\pi/(\pi-1)$": limit}, **words)], arms, figsize=(7.2, 4.4))
+    mark(fig.axes[0], "its root", y=limit**0.5, linestyle=":")
     return fig
 
 
 def layers(results: Results) -> plt.Figure:
     """Norms (S, hidden layers) by kind; theory for batches of 64: a layer's factor, the profile of skip
     connections."""
-    fig, ax = subplots(figsize=(7.2, 4.2))
     norms = {kind: results[f"curve.layers.{kind}"] for kind in ("batch", "residual", "none")}
+    arms = {kind: dict(y=norms[kind], color=KINDS[kind][1], label=KINDS[kind][0]) for kind in norms}
     index = np.arange(1, norms["batch"].shape[1] + 1)
-    for kind, values in norms.items():
-        label, color, _ = KINDS[kind]
-        log_band(ax, index, values, color=color, label=label)
     through, spread = float(relu_growth(64)), 0.5 - float(relu_product(-1 / 63))
     skipped = np.sqrt(residual_profile(through, spread, len(index)))
     start = 25 if len(index) >= 40 else (len(index) + 1) // 2  # where theory is set to agree
     height = {kind: np.exp(np.log(values).mean(0))[start - 1] for kind, values in norms.items()}
     line = height["batch"] * through ** ((start - index) / 2)
-    ax.plot(index, line, ":", label=r"theory, $\lambda_{64}^{1/2}$ a layer", **THEORY)
+    arms["theory"] = dict(y=line, look=":", label=r"theory, $\lambda_{64}^{1/2}$ a layer")
     line = height["residual"] * skipped / skipped[start - 1]
-    ax.plot(index[1:], line[1:], "--", label="theory, skip connections", **THEORY)
-    ax.set(yscale="log", xlabel="layer", ylabel=r"$\|\partial\ell/\partial W^l\|$")
-    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=9)
-    return fig
+    arms["skipped"] = dict(x=index[1:], y=line[1:], look="--", label="theory, skip connections")
+    words = dict(log="y", xlabel="layer", ylabel=r"$\|\partial\ell/\partial W^l\|$")
+    return compare(results, [Panel(by="geometric", **words)], arms, figsize=(7.2, 4.2), legend="below")
 
 
 SIZES = ("shallow", "middle", "deep")

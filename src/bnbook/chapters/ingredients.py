@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from bnbook.chapters.shared import CLASSES, Rows, pooled
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, parameters_of
+from bnbook.plots.axes import in_factors
 from bnbook.plots.layout import subplots
 from bnbook.plots.panels import Panel, compare
 from bnbook.probes.activations import moment_change
 from bnbook.training.resumable import Arrays, Training
 from bnbook.training.settings import Settings
 from bnbook.training.stack import Stack
-from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
 
 # ---- Ingredients: mean and divisor of pre-activations z, (B, N) or (B, C, H, W) -----------------------------
@@ -404,25 +404,24 @@ DASHES = {"rms": ":", "centre_last": "--", "rms_centre_last": "-."}
 
 def arms(results: Results) -> plt.Figure:
     """Accuracy above softmax regression and largest usable rate, a row an arm."""
-    fig, axes = subplots(1, 2, figsize=(8.6, 4.8), sharey=True)
-    places = np.arange(len(MAIN))[::-1]
-    for ax, name, label in zip(
-        axes, ("above", "rate"), ("points above softmax regression", "largest usable rate")
-    ):
-        for place, arm in zip(places, MAIN):
-            middle, half = mean_and_interval(results[f"{name}.{arm}"])
-            ends = np.array([middle - half, middle, middle + half])
-            ends = 10**ends if name == "rate" else 100 * ends
-            style = dict(color=INK.get(arm, COLORS["theory"]), fillstyle="full" if meets(arm) else "none")
-            ax.errorbar(
-                ends[1], place, xerr=[[ends[1] - ends[0]], [ends[2] - ends[1]]], fmt="o", capsize=3, **style
-            )
-        ax.set_xlabel(label)
-    axes[0].set_yticks(places, MAIN.values())
-    axes[0].axvline(0, color=COLORS["theory"], linewidth=1)
-    axes[0].set_xlim(left=-0.5)
-    axes[1].set_xscale("log", base=2)
-    return fig
+    looks = {
+        arm: dict(x=[place], color=INK.get(arm, "theory"), fillstyle="full" if meets(arm) else "none")
+        for place, arm in enumerate(MAIN)
+    }
+
+    def panel(name: str, words: str, times: float, also: Callable[[plt.Axes], object]) -> Panel:
+        own = {arm: look | dict(y=results[f"{name}.{arm}"][:, None]) for arm, look in looks.items()}
+        return Panel(arms=own, rows=[*MAIN.values()], xlabel=words, times=times, also=also)
+
+    def from_zero(ax: plt.Axes) -> None:
+        ax.axvline(0, color=COLORS["theory"], linewidth=1)
+        ax.set_xlim(left=-0.5)
+
+    panels = [
+        panel("above", "points above softmax regression", 100, from_zero),
+        panel("rate", "largest usable rate", 1, lambda ax: in_factors(ax.xaxis, 2.0 ** np.arange(-8, 9))),
+    ]
+    return compare(results, panels, figsize=(8.6, 4.8), by="across", look="o", sharey=True, legend="none")
 
 
 def losses(results: Results) -> plt.Figure:

@@ -70,20 +70,23 @@ def _orders(ax: plt.Axes, top: float, last: float) -> None:
 
 def offsets(results: Results) -> plt.Figure:
     """log10 of the measured over each predicted rate, a mark a restart, a row a network and set."""
-    rows = titles(results)
-    fig, ax = subplots(figsize=(7.2, 0.9 + 0.5 * len(rows)))
-    ax.axvspan(-MARGIN, MARGIN, color="0.9")
-    for row, suffix in enumerate(rows):
-        for place, (name, (words, mark, color)) in enumerate(MARKS.items()):
-            values = results[f"curve.offsets.own.{suffix}" if name == "own" else f"offset.{name}.{suffix}"]
-            height = np.full(len(values), -row - 0.12 * (place - 2))
-            ax.plot(values, height, mark, color=color, markersize=5, label=words if row == 0 else None)
-    ax.set_yticks([-row for row in range(len(rows))], list(rows.values()))
-    in_factors(ax.xaxis, (0.7, 1, 1.4, 2, 3, 4, 6, 10))
-    ax.set_xlabel("measured over predicted critical rate")
-    ax.set_title("Which prediction is nearest to where training breaks?")
-    fig.legend(loc="outside lower center", ncols=3, fontsize=9.5)
-    return fig
+    rows, arms = titles(results), {}
+    for place, (name, (words, mark, color)) in enumerate(MARKS.items()):
+        start = "curve.offsets.own" if name == "own" else f"offset.{name}"
+        found = [results[f"{start}.{suffix}"] for suffix in rows]
+        heights = [np.full(len(values), row + 0.12 * (place - 2)) for row, values in enumerate(found)]
+        arms[name] = dict(
+            x=np.concatenate(found), y=np.concatenate(heights), look=mark, color=color, label=words
+        )
+
+    def scale(ax: plt.Axes) -> None:
+        ax.axvspan(-MARGIN, MARGIN, color="0.9")
+        in_factors(ax.xaxis, (0.7, 1, 1.4, 2, 3, 4, 6, 10))
+
+    title = "Which prediction is nearest to where training breaks?"
+    words = dict(title=title, xlabel="measured over predicted critical rate", also=scale)
+    panel, size = Panel(rows=[*rows.values()], **words), (7.2, 0.9 + 0.5 * len(rows))
+    return compare(results, [panel], arms, figsize=size, legend="below")
 
 
 def hidden_alone(results: Results) -> plt.Figure:

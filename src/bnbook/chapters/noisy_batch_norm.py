@@ -10,7 +10,7 @@ from bnbook.chapters.shared import CLASSES
 from bnbook.chapters.vgg import tag
 from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.panels import Panel, compare, fans, shares
+from bnbook.plots.panels import Panel, compare, fans
 from bookpress.results import Results
 
 NORMS = ("none", "batch", "noisy", "noise")
@@ -55,12 +55,10 @@ def control(results: Results) -> plt.Figure:
     """Left, trainings that did not start; right, the noise's variance over that of the signal, and what it is
     behind batch norm."""
     steps = parameters_of(results).start_steps
-
-    def starts(ax: plt.Axes) -> None:
-        events = {(NAMES[norm], norm): results[f"not_started.{norm}"] for norm in NORMS}
-        shares(ax, events, list(NAMES.values()), f"not started after {steps} steps (%)")
-        ax.set(ylim=(-3, 124), yticks=range(0, 101, 20))  # room for the words above
-
+    events = {
+        norm: dict(x=[place], y=results[f"not_started.{norm}"][:, None], look="o")
+        for place, norm in enumerate(NORMS)
+    }
     points, x = points_of(results, "control"), vgg.plain_arm(results).checkpoints()
     arms = {
         layer: dict(color="none", look=dash, label=f"convolution {layer}")
@@ -68,10 +66,17 @@ def control(results: Results) -> plt.Figure:
     }
     behind = np.full(len(x), float(results["closed.m_variance"][0]))
     arms["behind"] = dict(color="noisy", y=behind, linewidth=1.2, label="behind batch norm (γ = 1)")
-    left = dict(ylabel=f"not started after {steps} steps (%)", marks_y=printed.NO_START)
+    left = dict(
+        ylabel=f"not started after {steps} steps (%)",
+        ticks=dict(enumerate(NAMES.values())),
+        yticks=range(0, 101, 20),
+        xlim=(-0.6, len(NORMS) - 0.4),
+        ylim=(-3, 124),  # room for the words above
+        marks_y=printed.NO_START,
+    )
     right = dict(x=x, log="y", xlabel="training step", ylabel="noise over signal")
     panels = [
-        Panel(title="Does a training start?", also=starts, **left),
+        Panel(title="Does a training start?", arms=events, by="shares", **left),
         Panel(curve="{}", title="variance of the noise / of the activations", arms=arms, **right),
     ]
     fig = compare(points, panels, figsize=(7.8, 3.6), width_ratios=(1, 1.3), legend="none")

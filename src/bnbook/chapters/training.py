@@ -10,9 +10,7 @@ from bnbook.chapters.shared import CLASSES
 from bnbook.chapters.vgg import FIGURE, PAIR, tag
 from bnbook.figures import LABELS, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.layout import subplots
-from bnbook.plots.names import mark
-from bnbook.plots.panels import Panel, compare, fans, shares
+from bnbook.plots.panels import Panel, compare, fans
 from bookpress.results import Results
 
 
@@ -33,17 +31,27 @@ def curves(results: Results) -> plt.Figure:
 
 def starts(results: Results) -> plt.Figure:
     """Trainings that did not start, with exact intervals; the rates stand at equal distances."""
-    fig, ax = subplots(figsize=(7.2, 3.6))
     rates = parameters_of(results).rates
-    events = {
-        (f"{rate:g}", norm): results[f"not_started.{tag(rate)}.{norm}"] for norm in PAIR for rate in rates
+    arms = {
+        norm: dict(
+            x=np.arange(len(rates)) + apart,
+            y=np.stack([results[f"not_started.{tag(rate)}.{norm}"] for rate in rates], axis=1),
+            label=LABELS[norm],
+        )
+        for norm, apart in zip(PAIR, (-0.09, 0.09))
     }
-    shares(ax, events, [f"{rate:g}" for rate in rates], "trainings that did not start (%)")
-    for words, rate in printed.WORSE.items():
-        mark(ax, words, x=np.interp(np.log(rate), np.log(rates), np.arange(len(rates))))
-    ax.set(xlabel="learning rate", title="Which trainings do not start?")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.08), ncols=2)
-    return fig
+    worse = {
+        words: np.interp(np.log(at), np.log(rates), range(len(rates))) for words, at in printed.WORSE.items()
+    }
+    panel = Panel(
+        title="Which trainings do not start?",
+        xlabel="learning rate",
+        ylabel="trainings that did not start (%)",
+        ticks={place: f"{rate:g}" for place, rate in enumerate(rates)},
+        xlim=(-0.6, len(rates) - 0.4),
+        marks_x=worse,
+    )
+    return compare(results, [panel], arms, figsize=(7.2, 3.6), by="shares", look="o", legend="below")
 
 
 def by_rate(results: Results) -> plt.Figure:

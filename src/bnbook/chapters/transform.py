@@ -132,24 +132,24 @@ def distribution(results: Recorded) -> plt.Figure:
 
 def epsilon(results: Recorded) -> plt.Figure:
     """Variance of x̂ and the gradient's share along it, (S, R), against σ²/ε of every fourth unit."""
-    fig, ax = subplots(figsize=(7.2, 3.2))
-    ratio, fine = RATIO[::4].numpy(), RATIO.numpy()
+    fine, ends = RATIO.numpy(), (-0.04, 1.06)
+    arms = {"one": dict(x=[1, 1], y=ends, color="#777777", look=":", linewidth=1)}
     for name, law, mark, dash, face, label in (
         ("variance", fine / (1 + fine), "o", "-", INK, r"variance of $\hat x$"),
         ("share", 1 / (1 + fine), "s", "--", "white", r"share of the gradient along $\hat x$ that passes"),
     ):
-        ax.plot(fine, law, dash, color=INK, linewidth=1.2, zorder=2)
-        style = {"color": INK, "markerfacecolor": face, "markersize": 5, "zorder": 3}
-        style |= {"clip_on": False, "label": label}
-        ax.plot(ratio, results[f"curve.epsilon.{name}"].mean(axis=0), mark, **style)
-    ax.axvline(1, color="#777777", linewidth=1, linestyle=":")
-    words = {"ha": "center", "va": "center", "color": "#444444", "fontsize": 9.5}
-    ax.text(10**-2.3, 0.5, "stretched,\nnot\nnormalized", **words)
-    ax.text(10**5.5, 0.72, "normalized", **words)
-    ax.set(xscale="log", ylim=(-0.04, 1.06), xlim=(ratio[0], ratio[-1]))
-    ax.set(xlabel=r"variance of the unit over the constant, $\sigma^2/\epsilon$", ylabel="fraction")
-    ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.42))
-    return fig
+        arms[f"law of {name}"] = dict(x=fine, y=law, look=dash, linewidth=1.2)
+        points = dict(x=fine[::4], y=f"curve.epsilon.{name}", by="line", look=mark, clip_on=False)
+        arms[name] = points | dict(markerfacecolor=face, zorder=3, label=label)
+
+    def told(ax: plt.Axes) -> None:
+        words = dict(ha="center", va="center", color="#444444", fontsize=9.5)
+        ax.text(10**-2.3, 0.5, "stretched,\nnot\nnormalized", **words)
+        ax.text(10**5.5, 0.72, "normalized", **words)
+
+    axes = dict(log="x", xlim=(fine[0], fine[-1]), ylim=ends, ylabel="fraction", also=told)
+    axes |= dict(xlabel=r"variance of the unit over the constant, $\sigma^2/\epsilon$")
+    return compare(results, [Panel(**axes)], arms, figsize=(7.2, 3.2))
 
 
 def gradients(results: Recorded) -> plt.Figure:

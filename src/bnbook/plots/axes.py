@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,13 +39,6 @@ def log_band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, color: str, **l
         high = np.exp(np.minimum(middle + half, 690.0))  # what is about to overflow would be no number
     ax.plot(x, np.exp(middle), color=color, **line)
     ax.fill_between(x, np.exp(middle - half), high, color=color, alpha=0.18, linewidth=0)
-
-
-def name_ticks(setter: Callable, places: Sequence[float]) -> None:
-    """Ticks at these places and no others, named in full where an axis would write powers; setter:
-    ax.set_xticks."""
-    setter(places, labels=[f"{place:g}" for place in places])
-    setter([], minor=True)
 
 
 def in_powers(axis: Axis) -> None:

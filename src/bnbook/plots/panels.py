@@ -1,4 +1,4 @@
-"""Panels of lines with bands, fans of quantiles and shares of seeds: what most figures on training are."""
+"""Panels of lines with bands, rows of dots, shares of seeds, fans of quantiles: what most figures are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bnbook.plots import COLORS, LABELS
 from bnbook.plots.axes import band, log_band, points
 from bnbook.plots.layout import cells, letters, subplots
 from bnbook.plots.names import marks
-from bookpress.intervals import clopper_pearson
+from bookpress.intervals import clopper_pearson, mean_and_interval
 
 Curves = Mapping[str, np.ndarray]
 Arms = Sequence[str] | Mapping[str, str | Mapping[str, Any]]
@@ -36,8 +36,8 @@ class Panel:
 
     curve: name of the points, {} stands for the arm. x: places, or the name of the points that hold them; None: 1, 2, …
     arms: this panel's own. by: how the seeds are drawn, a key of `WAYS`. look: mark and dash, as "o--". times: factor of
-    all values. log: of "x", "y", "xy". ticks, yticks: places, or place -> words. marks_x, marks_y: words -> place.
-    also: what no table says.
+    all values. log: of "x", "y", "xy". ticks, yticks: places, or place -> words. rows: names of 0, 1, … from above.
+    marks_x, marks_y: words -> place. also: what no table says.
     """
 
     curve: str | None = None
@@ -54,6 +54,7 @@ class Panel:
     ylim: tuple | None = None
     ticks: Sequence[float] | Mapping[float, str] | None = None
     yticks: Sequence[float] | Mapping[float, str] | None = None
+    rows: Sequence[str] | None = None
     marks_x: Mapping[str, float] | None = None
     marks_y: Mapping[str, float] | None = None
     also: Callable[[plt.Axes], object] | None = None
@@ -143,7 +144,9 @@ def _draw(ax: plt.Axes, points: Mapping[str, np.ndarray], panel: Panel) -> None:
             "markersize": 4.5,
         } | style
         style["color"] = COLORS.get(style["color"], style["color"])
-        WAYS["line" if values.ndim == 1 else "recorded" if values.ndim == 3 else way](ax, x, values, **style)
+        if values.ndim == 1 or values.ndim == 3 and way != "fan":
+            way = "line" if values.ndim == 1 else "recorded"
+        WAYS[way](ax, x, values, **style)
     for way, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
         if way in (panel.log or "") and axis.get_scale() != "log":  # shared axes keep the ticks they have
             ax.set(**{f"{way}scale": "log"})
@@ -154,6 +157,10 @@ def _draw(ax: plt.Axes, points: Mapping[str, np.ndarray], panel: Panel) -> None:
         if ticks is not None:
             named = ticks if isinstance(ticks, Mapping) else {place: f"{place:g}" for place in ticks}
             setter(list(named), list(named.values()))
+    if panel.rows:
+        ax.set_yticks(range(len(panel.rows)), panel.rows)
+        ax.set_ylim(len(panel.rows) - 0.4, -0.6)
+        ax.grid(visible=False, axis="y")
     ax.set(**{name: at for name in ("xlim", "ylim") if (at := getattr(panel, name)) is not None})
     if panel.also:
         panel.also(ax)
@@ -178,15 +185,46 @@ def _points(ax: plt.Axes, x: np.ndarray, values: np.ndarray, **style: Any) -> No
     points(ax, x, values, "", **style)
 
 
-#: How seeds are drawn: their mean with its band, in logarithms, with bars, alone; each as a line, each as dots.
+def _across(ax: plt.Axes, places: np.ndarray, values: np.ndarray, **style: Any) -> None:
+    mean, half = mean_and_interval(values)
+    ax.errorbar(mean, places, xerr=half, capsize=3, **style)
+
+
+def _shares(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str | None, **style: Any) -> None:
+    """Share of seeds, each 0 or 1, in per cent with its exact interval and how many they are."""
+    for at, hits in zip(x, values.sum(axis=0)):
+        share = 100 * hits / len(values)
+        low, high = (100 * end for end in clopper_pearson(int(hits), len(values)))
+        error = [[share - low], [high - share]]
+        ax.errorbar(at, share, error, label=label, capsize=4, clip_on=False, zorder=3, **style)
+        side = (-6, "right") if at < round(at) else (6, "left")
+        words = dict(textcoords="offset points", fontsize=letters(ax), color=style["color"], ha=side[1])
+        ax.annotate(f"{hits:.0f}", (at, share), (side[0], 3), **words)
+        label = None
+    ax.set_ylim(-3, 103)
+    ax.grid(axis="x", visible=False)
+
+
+def _fan(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, color: str, **_: Any) -> None:
+    """Bands of the quantiles of `deep_linear.LEVELS`, (1, X, 7), about their median."""
+    for low, high, opacity in FANS:
+        ax.fill_between(x, values[0, :, low], values[0, :, high], color=color, alpha=opacity, linewidth=0)
+    ax.plot(x, values[0, :, 3], color=COLORS["theory"], linewidth=1.1)
+
+
+#: How seeds are drawn: their mean with its band, in logarithms, with bars, across at places of rows, alone; each as a line,
+#: each as dots; as shares of seeds; what was recorded with its band, or as quantiles.
 WAYS: dict[str, Callable[..., None]] = {
     "mean": band,
     "geometric": log_band,
     "points": _points,
+    "across": _across,
     "line": _line,
     "seeds": _seeds,
     "dots": _dots,
+    "shares": _shares,
     "recorded": line_with_band,
+    "fan": _fan,
 }
 
 
@@ -219,41 +257,12 @@ def fans(
     curves: NAME -> (1, X, rows, 7), the quantiles of `deep_linear.LEVELS`; the part of NAME before a dot
     gives the colour, titles[NAME] the title.
     """
+
+    def panel(name: str, place: int, row: str) -> Panel:
+        arms = {name: dict(y=curves[name][:, :, place], color=name.split(".")[0])}
+        return Panel(title=None if place else titles[name], ylabel=row, arms=arms)
+
+    panels = [[panel(name, place, row) for name in curves] for place, row in enumerate(rows)]
     size = (min(1.75 * len(curves) + 0.4, 7.8), 1.75 * len(rows) + 0.5)
-    fig, axes = subplots(len(rows), len(curves), figsize=size, sharex=True, sharey="row", squeeze=False)
-    for column, (name, values) in zip(axes.T, curves.items()):
-        color = COLORS[name.split(".")[0]]
-        for ax, spread in zip(column, np.moveaxis(np.asarray(values, dtype=float)[0], 1, 0)):
-            for a, b, opacity in FANS:
-                ax.fill_between(x, spread[:, a], spread[:, b], color=color, alpha=opacity, linewidth=0)
-            ax.plot(x, spread[:, 3], color=COLORS["theory"], linewidth=1.1)
-            ax.tick_params(labelsize=letters(ax))
-            ax.locator_params(nbins=3)
-        column[0].set_title(titles[name], color=color, fontsize=10)
-        column[-1].set_xlabel("training step", fontsize=10)
-    for ax, label in zip(axes[:, 0], rows):
-        ax.set_ylabel(label)
-    return fig
-
-
-def shares(
-    ax: plt.Axes, events: Mapping[tuple[str, str], np.ndarray], places: Sequence[str], ylabel: str
-) -> None:
-    """Share of seeds, each 0 or 1, with exact intervals: events[(place, norm)] (S,), side by side."""
-    for (place, norm), values in events.items():
-        hits, count = int(np.sum(values)), len(values)
-        share, (low, high) = hits / count, clopper_pearson(hits, count)
-        beside = [other for where, other in events if where == place]
-        apart = 0.18 * (beside.index(norm) - (len(beside) - 1) / 2) if len(places) > 1 else 0.0
-        at = list(places).index(place) + apart
-        error = 100 * np.array([[share - low], [high - share]])
-        style = dict(fmt="o", color=COLORS[norm], capsize=4, markersize=6, clip_on=False, zorder=3)
-        known = ax.get_legend_handles_labels()[1]
-        label = LABELS[norm] if LABELS[norm] not in known else None
-        ax.errorbar(at, 100 * share, error, label=label, **style)
-        side = (-6, "right") if apart < 0 else (6, "left")
-        words = dict(textcoords="offset points", fontsize=letters(ax), color=COLORS[norm], ha=side[1])
-        ax.annotate(f"{hits}", (at, 100 * share), (side[0], 3), **words)
-    ax.set_xticks(range(len(places)), places)
-    ax.set(ylabel=ylabel, ylim=(-3, 103), xlim=(-0.6, len(places) - 0.4))
-    ax.grid(axis="x", visible=False)
+    words = dict(x=x, by="fan", xlabel="training step", sharex=True, sharey="row", legend="none")
+    return compare({}, panels, figsize=size, **words)

@@ -18,7 +18,7 @@ import numpy as np
 from bnbook.chapters import asked
 from bnbook.chapters.asked import Answers, Environment
 from bnbook.errors import BnbookError
-from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
 FOLDER = Path(__file__).parent
@@ -513,20 +513,24 @@ DRAWN = {
 
 def far_means(results: Results) -> plt.Figure:
     """Largest error of an output by mean over deviation, a line a library; it ends where an output is not finite."""
-    fig, axes = subplots(1, 2, figsize=(8.2, 3.2), sharey=True)
-    ink = plt.rcParams["text.color"]
-    for ax, shape, title in zip(axes, ("2d", "4d"), ("256 examples", "16 images of 8 × 8"), strict=True):
-        for name, (label, dash, mark) in DRAWN.items():
-            if f"raw.{name}.far_{shape}" in results:
-                lost = results[f"raw.{name}.far_{shape}_lost"][0]
-                error = np.where(
-                    np.nan_to_num(lost, nan=1.0) > 0, np.nan, results[f"raw.{name}.far_{shape}"][0]
-                )
-                ax.plot(RATIOS, error, linestyle=dash, marker=mark, markersize=4, color=ink, label=label)
-        ax.set(xscale="log", yscale="log", xlabel="mean over deviation", title=title)
-    axes[0].set_ylabel("largest error of an output")
-    axes[0].legend()
-    return fig
+
+    def errors(start: str) -> np.ndarray:
+        lost = np.nan_to_num(results[f"{start}_lost"][0], nan=1.0) > 0
+        return np.where(lost, np.nan, results[start][0])
+
+    panels = [
+        Panel(
+            title=title,
+            arms={
+                name: dict(y=errors(f"raw.{name}.far_{shape}"), look=mark + dash, label=label)
+                for name, (label, dash, mark) in DRAWN.items()
+                if f"raw.{name}.far_{shape}" in results
+            },
+        )
+        for shape, title in {"2d": "256 examples", "4d": "16 images of 8 × 8"}.items()
+    ]
+    words = dict(log="xy", xlabel="mean over deviation", ylabel="largest error of an output")
+    return compare(results, panels, figsize=(8.2, 3.2), x=RATIOS, sharey=True, **words)
 
 
 FIGURES = {"far": far_means}

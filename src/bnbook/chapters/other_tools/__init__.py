@@ -16,7 +16,7 @@ import numpy as np
 from bnbook.chapters import asked
 from bnbook.chapters.asked import Answers, Environment
 from bnbook.errors import BnbookError
-from bnbook.plots.layout import subplots
+from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
 FOLDER = Path(__file__).parent
@@ -232,21 +232,19 @@ def table(answers: Answers, missing: Mapping[str, str]) -> Any:
 
 def against_dense(results: Results) -> plt.Figure:
     """Relative error of each tool's number against the dense one, a mark a kind of statistics."""
-    names = [key.removeprefix("error.") for key in results if key.startswith("error.")][::-1]
-    fig, ax = subplots(1, 1, figsize=(7.2, 0.8 + 0.32 * len(names)))
-    ink = plt.rcParams["text.color"]
-    for place, (statistics, mark) in enumerate(zip(STATISTICS, "osx", strict=True)):
-        at = [max(float(results[f"error.{name}"][0][place]), 1e-9) for name in names]
-        ax.plot(
-            at,
-            range(len(names)),
-            mark,
-            color=ink,
+    names = [key.removeprefix("error.") for key in results if key.startswith("error.")]
+    errors = np.maximum([results[f"error.{name}"][0] for name in names], 1e-9)
+    arms = {
+        f"by {statistics}": dict(
+            x=errors[:, place],
+            y=range(len(names)),
+            look=mark,
             fillstyle="full" if mark == "o" else "none",
             label=WORDS[statistics],
+            markersize=6,
         )
-    ax.set_yticks(range(len(names)), [TOOLS[name][0].split(",")[0] for name in names])
-    ax.axvline(EQUAL, color=ink, linewidth=0.6, linestyle=":")
-    ax.set(xscale="log", xlabel="relative error")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.14), ncols=3, frameon=False)
-    return fig
+        for place, (statistics, mark) in enumerate(zip(STATISTICS, "osx", strict=True))
+    }
+    arms["equal"] = dict(x=[EQUAL, EQUAL], y=[-0.6, len(names) - 0.4], look=":", linewidth=0.6)
+    panel = Panel(rows=[TOOLS[name][0].split(",")[0] for name in names], log="x", xlabel="relative error")
+    return compare(results, [panel], arms, figsize=(7.2, 0.8 + 0.32 * len(names)), legend="below")
