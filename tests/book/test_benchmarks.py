@@ -13,13 +13,10 @@ from bnbook.data import load
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 
-TINY = ["--width", "0.0625", "--batch", "4", "--rounds", "3"]
-
 
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
-        ((1.0,) * 9, "met"),
         ((1.15,) * 9, "met"),
         ((1.4,) * 9, "not met"),
         ((1.0,) * 5 + (1.6,) * 4, "met, close"),
@@ -53,22 +50,15 @@ def test_the_bare_loop_is_the_same_training():
     assert torch.equal(cases.bare_loop(arm, dataset), torch.from_numpy(train(arm, 0, dataset)["loss"]))
 
 
-def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cases, "LENGTHS", (0.5, 1.0))
+def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys):
     file = tmp_path / "rounds.json"
-    assert main(["probed", "noisy", "--every", "2", *TINY, "--json", str(file)]) == 0
+    tiny = ["--width", "0.0625", "--batch", "4", "--rounds", "3"]
+    assert main(["noisy", *tiny, "--json", str(file)]) == 0
     found, printed = json.loads(file.read_text()), capsys.readouterr().out
-    rows = found["rows"]
-    assert len(rows) == 4 and all(row["what"] in printed for row in rows)
-    assert all(torch.tensor(row["ratios"]).isfinite().all() and row["median"] > 0 for row in rows)
+    assert found["rows"] and all(row["what"] in printed and row["median"] > 0 for row in found["rows"])
     assert found["gflops"][0] > 0 and "GFLOP/s" in printed and found["threads"] == torch.get_num_threads()
 
 
-def test_the_eigenvalue_is_that_of_a_second_library(capsys):
-    setting = cases.Setting(rounds=3)
-    try:
-        import curvlinops  # noqa: F401
-    except ImportError:
-        assert list(cases.fisher(setting)) == [] and "left out" in capsys.readouterr().err
-    else:  # raises where the two eigenvalues differ
-        assert len(list(cases.fisher(setting, widths=(12, 9, 10), examples=20))) == 2
+def test_the_eigenvalue_is_that_of_a_second_library():
+    pytest.importorskip("curvlinops")  # raises where the two eigenvalues differ
+    assert len(list(cases.fisher(cases.Setting(rounds=3), widths=(12, 9, 10), examples=20))) == 2

@@ -33,10 +33,7 @@ def test_the_locks_of_this_book_only_grew():
     locks.read(ROOT / FILE)
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"), [("a\nb\nc\n", 0), ("a\n", 1), ("a\nB\nc\n", 1), ("b\na\n", 1), ("", 1)]
-)
-def test_a_history_in_which_it_did_anything_else_is_refused(tmp_path, text, wrong):
+def test_a_history_in_which_it_did_anything_else_is_refused(tmp_path):
     def commit(text: str) -> None:
         (tmp_path / FILE).write_text(text)
         git(tmp_path, "add", "-A")
@@ -45,27 +42,16 @@ def test_a_history_in_which_it_did_anything_else_is_refused(tmp_path, text, wron
     (tmp_path / "book").mkdir()
     git(tmp_path, "init", "-q", "-b", "main")
     commit("a\nb\n")
-    commit(text)
-    assert bool(shrunk(tmp_path)) == bool(wrong)
-    commit("a\nb\n" if wrong else text + "d\n")  # to put it back does not heal it
-    assert bool(shrunk(tmp_path)) == bool(wrong)
-    (tmp_path / FILE).write_text("a\n")
-    assert len(shrunk(tmp_path)) > wrong
-
-
-def test_a_merge_that_loses_lines_is_refused(tmp_path):
-    (tmp_path / "book").mkdir()
-    git(tmp_path, "init", "-q", "-b", "main")
-    for branch, text in (("main", "a\n"), ("other", "a\nb\n"), ("main", "a\nc\n")):
-        git(tmp_path, "checkout", "-q", *["-b"] * (branch == "other"), branch)
-        (tmp_path / FILE).write_text(text)
-        git(tmp_path, "add", "-A")
-        git(tmp_path, "commit", "-qm", text)
-    git(tmp_path, "merge", "-q", "-s", "ours", "other")
-    assert shrunk(tmp_path) == []  # the other branch locks again
-    git(tmp_path, "reset", "-q", "--hard", "HEAD~1")
+    commit("a\nb\nc\n")
+    assert shrunk(tmp_path) == []
+    git(tmp_path, "checkout", "-qb", "other")
+    commit("a\nb\nc\nd\n")
+    git(tmp_path, "checkout", "-q", "main")
+    commit("a\nb\nc\ne\n")
     git(tmp_path, "merge", "-q", "--no-commit", "-s", "ours", "other")
-    (tmp_path / FILE).write_text("a\nb\n")
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-qm", "merged")
-    assert shrunk(tmp_path)
+    commit("a\nb\nc\nd\n")
+    assert len(shrunk(tmp_path)) == 1, "a merge that loses a line of its own branch"
+    commit("a\nB\nc\nd\n")
+    commit("a\nb\nc\nd\n")  # to put it back does not heal it
+    (tmp_path / FILE).write_text("a\n")
+    assert len(shrunk(tmp_path)) >= 4
