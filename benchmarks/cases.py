@@ -1,8 +1,9 @@
 """The comparisons: probe against bare passes, training against a bare loop, noisy against batch norm, λ_max
-against curvlinops."""
+against curvlinops, the report on a network against a step of its training."""
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ import torch
 import torch.nn.functional as F
 from scipy.sparse.linalg import eigsh
 from torch import Tensor, nn
+from torchvision.models import resnet18
 
 from benchmarks.timing import Ratio, compare
-from bnbook import models
+from bnbook import measure, models
 from bnbook.data import Dataset, load
 from bnbook.data.batches import Batches
 from bnbook.normalizers import make_normalizer
@@ -236,6 +238,29 @@ def fisher(
         )
 
 
+def report(setting: Setting, size: int = 64, batch: int = 32) -> Iterator[Ratio]:
+    """`bnbook.measure` of torchvision's ResNet-18 at its first weights, in plain steps of SGD on the same batch."""
+    torch.manual_seed(0)
+    model = resnet18(num_classes=10).to(pick_device()).train()
+    images, targets = torch.randn(batch, 3, size, size), torch.randint(0, 10, (batch,))
+    images, targets = images.to(pick_device()), targets.to(pick_device())
+    other = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        F.cross_entropy(other(images), targets).backward()
+        optimizer.step()
+
+    yield compare(
+        f"bnbook measure, ResNet-18, {batch} images of {size} × {size} / a step",
+        lambda: measure(model, F.cross_entropy, (images, targets), progress=False),
+        step,
+        rounds=min(3, setting.rounds),
+        bar=90.0,
+    )
+
+
 class _FirstOutput(nn.Module):
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -245,4 +270,11 @@ class _FirstOutput(nn.Module):
         return self.network(inputs)[:, :1]
 
 
-CASES = {"probe": probe, "overhead": overhead, "probed": probed, "noisy": noisy, "fisher": fisher}
+CASES = {
+    "probe": probe,
+    "overhead": overhead,
+    "probed": probed,
+    "noisy": noisy,
+    "fisher": fisher,
+    "report": report,
+}

@@ -27,6 +27,11 @@ class Ratio:
         return float(np.median(self.ratios))
 
     @property
+    def least(self) -> float:
+        """The smallest of the ratios, of the round that was disturbed least."""
+        return min(self.ratios)
+
+    @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the median, from bootstrap resamples of the rounds."""
         draws = np.random.default_rng(0).choice(self.ratios, (4000, len(self.ratios)))
@@ -47,14 +52,19 @@ class Ratio:
         bar = "" if self.bar is None else f"{self.bar:.2f}"
         times = " / ".join(f"{1000 * s:.1f}" for s in self.seconds)
         ratio = f"{self.median:6.3f} ({low:.3f} to {high:.3f})"
-        return f"{self.what:<58} {ratio:<25}  {bar:>4}  {self.verdict:<14}  {times}"
+        return f"{self.what:<58} {self.least:6.3f}  {ratio:<25}  {bar:>5}  {self.verdict:<14}  {times}"
 
     def rescaled(self, what: str, change: Callable[[float], float], bar: float | None = None) -> Ratio:
         """The same rounds as another ratio, such as per pass or at another interval."""
         return replace(self, what=what, ratios=tuple(change(ratio) for ratio in self.ratios), bar=bar)
 
     def as_json(self) -> dict[str, object]:
-        return asdict(self) | {"median": self.median, "interval": self.interval, "verdict": self.verdict}
+        return asdict(self) | {
+            "least": self.least,
+            "median": self.median,
+            "interval": self.interval,
+            "verdict": self.verdict,
+        }
 
 
 def compare(what: str, work: Work, bare: Work, *, rounds: int, bar: float | None = None) -> Ratio:
