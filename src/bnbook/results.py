@@ -1,7 +1,7 @@
 """What a chapter records, for its cells and readers' code: the press's (`bookpress.results`)."""
 
 from bnbook import book  # noqa: F401 (the press is told of this book)
-from bnbook.data.listeners import LISTENERS
+from bnbook.data import LISTENERS
 from bookpress.results import (
     Results,
     current,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bnbook.data import cache, sources
-from bnbook.data.dataset import Dataset, fixed_sample, make_dataset, normalise, pixel_statistics
+from bnbook.data.dataset import Dataset, fixed_sample, normalise, on_device, pixel_statistics
 from bnbook.data.identity import Arrays, DataIdentity, describe, differing_groups, known_identity, known_sets
 from bnbook.errors import BnbookError
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 STANDINS = ("digits-standin", "textures-standin")
 NAMES = ("mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto", *STANDINS)
+#: Who hears of a set that is loaded: the results file, if there is one, rests on it.
+LISTENERS: list[Callable[[DataIdentity], None]] = []
 
 __all__ = [
     "NAMES",
@@ -21,6 +24,7 @@ __all__ = [
     "Batches",
     "DataIdentity",
     "Dataset",
+    "LISTENERS",
     "colours",
     "fixed_sample",
     "is_kept",
@@ -37,15 +41,11 @@ def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:
     """The data set `name` on `device`; `.identity.name` tells what a family name (`cifar10-auto`) stood for.
 
     Raises BnbookError for an unknown name, a missing set, a truncated or altered file, a full disk; real data
-    is never replaced by a stand-in. What was loaded is noted in the results (`bnbook.data.listeners`).
+    is never replaced by a stand-in. What was loaded is noted in the results (`LISTENERS`).
     """
-    from bnbook.data.listeners import record_data
-
-    identity, statistics, arrays = _decoded(name)
-    dataset = make_dataset(
-        identity, statistics, arrays, tuple(known_sets()[identity.name]["classes"]), device
-    )
-    record_data(identity)
+    dataset = on_device(*_decoded(name), device)
+    for hear in LISTENERS:
+        hear(dataset.identity)
     return dataset
 
 
@@ -92,7 +92,10 @@ def _check_name(name: str) -> None:
 def _decoded(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
     _check_name(name)
     if name in STANDINS:
-        return _standin(name)
+        from bnbook.data import standins
+
+        make = getattr(standins, name.removesuffix("-standin"))
+        return _check(name, make(), f"{name} as it is made here")
     actual, source = sources.find(name)
     try:
         fingerprint = source.fingerprint()
@@ -108,13 +111,6 @@ def _decoded(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
     decoded = _check(actual, arrays, source.where)
     cache.store(actual, fingerprint, *decoded)
     return decoded
-
-
-def _standin(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
-    from bnbook.data import standins
-
-    arrays = standins.digits() if name == "digits-standin" else standins.textures()
-    return _check(name, arrays, f"{name} as it is made here")
 
 
 def _check(name: str, arrays: Arrays, where: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:

@@ -31,14 +31,6 @@ def cache_folder() -> Path:
     return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", False, opinion=False)
 
 
-def disk_error(error: OSError, path: Path) -> BnbookError:
-    """The one line for a disk that does not take a file, a full one above all."""
-    return BnbookError(
-        f"cannot write {path}: {error.strerror or error}; expected a writable folder with about 0.5 GB free; "
-        "free some space, or set BNBOOK_CACHE to another folder"
-    )
-
-
 def store(
     name: str, fingerprint: str, identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays
 ) -> None:
@@ -52,7 +44,10 @@ def store(
                 leftover.unlink(missing_ok=True)
         atomic.write_bytes(path, content.getbuffer())
     except OSError as error:
-        raise disk_error(error, path) from None
+        raise BnbookError(
+            f"cannot write {path}: {error.strerror or error}; expected a writable folder with about 0.5 GB free; "
+            "free some space, or set BNBOOK_CACHE to another folder"
+        ) from None
 
 
 def fetch(name: str, fingerprint: str) -> tuple[DataIdentity, dict[str, Any], Arrays] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnbook.data.identity import Arrays, DataIdentity
+from bnbook.data.identity import SPLITS, Arrays, DataIdentity, known_sets
 from bnbook.errors import BnbookError
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def pixel_statistics(images: np.ndarray) -> dict[str, list[float]]:
     return {"mean": mean, "std": std}
 
 
-def make_dataset(
-    identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays, classes: tuple[str, ...], device: Any
-) -> Dataset:
+def on_device(identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays, device: Any) -> Dataset:
     """Move a decoded set to `device`; BnbookError where there is no such device."""
     import torch
 
@@ -76,7 +74,7 @@ def make_dataset(
             f"cannot put {identity.name} on {device} ({reason}); expected a device that torch has "
             "and that has room; try cpu"
         ) from None
-    return Dataset(*tensors, identity=identity, mean=mean, std=std, classes=classes)
+    return Dataset(*tensors, identity, mean, std, tuple(known_sets()[identity.name]["classes"]))
 
 
 def normalise(images: torch.Tensor, dataset: Dataset) -> torch.Tensor:
@@ -92,13 +90,9 @@ def fixed_sample(dataset: Dataset, count: int, split: str = "test") -> tuple[tor
 
     That order is by hash, so this is a random sample that no one has chosen, within which smaller ones lie.
     """
-    if split not in ("train", "test"):
+    if split not in SPLITS:
         raise BnbookError(f"unknown split {split!r}; expected train or test")
-    images, labels = (
-        (dataset.train_images, dataset.train_labels)
-        if split == "train"
-        else (dataset.test_images, dataset.test_labels)
-    )
+    images, labels = (getattr(dataset, f"{split}_{kind}") for kind in ("images", "labels"))
     if not 0 < count <= len(images):
         raise BnbookError(
             f"cannot take {count} images of {dataset.identity.name} ({split}); "

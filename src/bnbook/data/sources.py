@@ -122,9 +122,7 @@ def download(name: str) -> Source:
     from torchvision import datasets
 
     folder = cache_folder() / "downloads"
-    kind, inner = (
-        (datasets.MNIST, "MNIST/raw") if name == "mnist" else (datasets.CIFAR10, "cifar-10-batches-py")
-    )
+    kind = datasets.MNIST if name == "mnist" else datasets.CIFAR10
     before = socket.getdefaulttimeout()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,20 +205,17 @@ def images_in(root: Path, split: str) -> list[tuple[str, int]]:
             f"expected the classes {', '.join(classes)} in train and in test; {REMEDY}"
         )
 
-    def is_image(path: str) -> bool:
-        name = os.path.basename(path).lower()
-        return name.endswith(SUFFIXES) and not name.startswith(".")
+    def is_image(file: str) -> bool:
+        return file.lower().endswith(SUFFIXES) and not file.startswith(".")
 
-    labels, found = {name: label for label, name in enumerate(classes)}, []
+    found = []
     for name in sorted(classes):
-        seen = set[str]()
-        for place, inner, files in os.walk(root / split / name, followlinks=True):
+        for place, inner, files in os.walk(
+            root / split / name
+        ):  # follows no link further in, which may lead back
             inner.sort()
-            if (real := os.path.realpath(place)) in seen:  # a link that leads back
-                inner.clear()
-                continue
-            seen.add(real)
-            found += [(os.path.join(place, file), labels[name]) for file in sorted(files) if is_image(file)]
+            images = (os.path.join(place, file) for file in sorted(files) if is_image(file))
+            found += [(image, classes.index(name)) for image in images]
     return found
 
 
