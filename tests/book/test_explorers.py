@@ -37,44 +37,39 @@ pytestmark = pytest.mark.skipif(
 NAMES = ("transform", "fuse", "break", "goalposts", "landscape", "train")
 EXACT = dict(rtol=1e-12, atol=1e-14)
 DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
-HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+HEAD = (
+    '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    '<link rel="stylesheet" href="_static/explorers/explorers.css">'
+    '<script defer src="_static/explorers/mount.js"></script>'
+)
 
 
-def committed() -> prose.Pages:
-    """Every committed laptop run, fresh or not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BNBOOK_ROOT", str(ROOT))
-        runs = [chapter_runs.published(chapter, "laptop") for chapter in chapters.discover()]
-        found = {run.chapter.name: run if run.exists else None for run in runs}
-        return prose.Pages(found, claims.load_claims())
-
-
-def written(folder: Path, shown: prose.Pages) -> Path:
-    """A page with every explorer."""
+def written(folder: Path, shown: prose.Pages) -> str:
+    """The address of a page with every explorer."""
     shutil.copytree(ROOT / "book/_static", folder / "_static")
     explorers.write(folder, shown)
+    claim = 'data-claim="noisy-nearly-matches"'
     places = "".join(
-        f'<div class="explorer" data-explorer="{n}" data-claim="noisy-nearly-matches"><p>Still {n}</p></div>'
-        for n in NAMES
-    )
-    links = (
-        '<link rel="stylesheet" href="_static/explorers/explorers.css">'
-        '<script defer src="_static/explorers/mount.js"></script>'
+        f'<div class="explorer" data-explorer="{n}" {claim}><p>Still {n}</p></div>' for n in NAMES
     )
     page = folder / "index.html"
-    page.write_text(f"{HEAD}{links}<article>{places}</article>", encoding="utf-8")
-    return page
+    page.write_text(f"{HEAD}<article>{places}</article>", encoding="utf-8")
+    return page.as_uri()
 
 
 @pytest.fixture(scope="module")
 def shown() -> prose.Pages:
-    return committed()
+    """Every committed laptop run, fresh or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_ROOT", str(ROOT))
+        runs = {each.name: chapter_runs.published(each, "laptop") for each in chapters.discover()}
+        return prose.Pages({n: run if run.exists else None for n, run in runs.items()}, claims.load_claims())
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory, shown):
     """(page, everything that the console said) with all explorers mounted."""
-    address = written(tmp_path_factory.mktemp("explorers"), shown).as_uri()
+    address = written(tmp_path_factory.mktemp("explorers"), shown)
     with browsing.chromium() as browser:
         page, said = browser.new_page(viewport={"width": 390, "height": 900}), []
         page.set_default_timeout(20_000)
@@ -96,16 +91,12 @@ def of(page, name: str):
     return page.locator(f'[data-explorer="{name}"]')
 
 
-def result(page, name: str) -> str:
-    return of(page, name).locator(".explorer-result").inner_text()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_each_comes_alive_and_fits_a_phone(page, name):
     place = of(page, name)
     assert place.get_attribute("data-state") == "live"
     assert not place.get_by_text(f"Still {name}").is_visible()
-    assert len(result(page, name)) > 40
+    assert len(place.locator(".explorer-result").inner_text()) > 40
     assert all(place.locator("svg").evaluate_all("all => all.map(e => e.childElementCount > 5)"))
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
 
@@ -128,18 +119,14 @@ def test_every_control_is_native_labelled_and_answers_the_keyboard(page, name):
         assert of(page, name).evaluate(DRAWN) != before, f"{name}: nothing changes by {label}"
 
 
-def test_without_scripts_the_still_picture_stands(opened):
+def test_without_scripts_or_a_run_the_still_picture_stands(opened, tmp_path):
     context = opened.browser.new_context(java_script_enabled=False)
     still = context.new_page()
     still.goto(opened.address)
     assert all(still.get_by_text(f"Still {name}").is_visible() for name in NAMES)
     context.close()
-
-
-def test_without_a_run_the_still_picture_stands(opened, tmp_path):
-    address = written(tmp_path, prose.Pages({}, []))
     still = opened.browser.new_page()
-    still.goto(address.as_uri())
+    still.goto(written(tmp_path, prose.Pages({}, [])))
     still.evaluate("() => bnbook.ready")
     assert of(still, "fuse").get_by_text("Still fuse").is_visible()
     assert of(still, "transform").get_attribute("data-state") == "live"
@@ -158,10 +145,9 @@ def test_growth_is_the_packages(page):
         )
 
 
-@pytest.mark.parametrize("eps", [1e-5, 10.0])
-def test_the_transform_is_the_packages(page, eps):
+def test_the_transform_is_the_packages(page):
     x, g = [1.0, -2.0, 3.5, 0.25, 7.0, -1.0, 0.0, 2.0], [0.3, -1, 2, 0, 0.5, 0.1, 1, -2]
-    gamma, beta = -1.7, 0.4
+    gamma, beta, eps = -1.7, 0.4, 3.0
     ahead = page.evaluate("a => bnbook.formulas.forward(...a)", [x, gamma, beta, eps])
     behind = page.evaluate("a => bnbook.formulas.backward(...a)", [g, x, gamma, eps])
     column, push = (torch.tensor(each, dtype=torch.float64)[:, None] for each in (x, g))
@@ -236,17 +222,17 @@ def test_what_the_page_trains_is_what_the_package_would(page, arm, depth):
 
 
 def test_the_pages_noise_is_that_of_the_paper(page):
-    """The moments that `bnbook.normalizers.Noise` states, of 4,000 units and 20 examples."""
+    """The moments that `bnbook.normalizers.Noise` states, of 1,000 units and 20 examples."""
     one = page.evaluate(
-        "() => { const n = bnbook.formulas.noise(bnbook.formulas.generator(3), 20, 4000, 1);"
+        "() => { const n = bnbook.formulas.noise(bnbook.formulas.generator(3), 20, 1000, 1);"
         " return [[...n.scale], [...n.shift]]; }"
     )
-    s, m = (np.array(v).reshape(20, 4000) for v in one)
+    s, m = (np.array(v).reshape(20, 1000) for v in one)
     for found, mean, variance in ((s, 1.125, 0.25**2 / 12 + 0.01), (m, 0, (0.5**2 + 0.1**2) / 3)):
         centres = found.mean(0)
-        assert abs(centres.mean() - mean) < 4 * centres.std() / 4000**0.5
-        assert found.var() == pytest.approx(variance, rel=0.05)
-    assert np.abs(m - m.mean(0)).max() < 0.2 and m.mean(0).std() == pytest.approx(0.5 / 3**0.5, rel=0.05)
+        assert abs(centres.mean() - mean) < 4 * centres.std() / 1000**0.5
+        assert found.var() == pytest.approx(variance, rel=0.1)
+    assert np.abs(m - m.mean(0)).max() < 0.2 and m.mean(0).std() == pytest.approx(0.5 / 3**0.5, rel=0.1)
 
 
 @pytest.mark.parametrize("equations", ["printed", "corrected", "through_batch"])
@@ -315,46 +301,35 @@ def test_where_nothing_is_moved_every_verdict_is_the_books(page, shown):
     assert found == expected and len(expected) > 100
 
 
-def test_at_any_level_and_without_a_seed_intervals_are_the_packages(page, shown):
-    """Every test of the book, at 80 and 99 %, with all its seeds and without the first."""
-    cases = [(claim, k, test) for claim in shown.claims for k, test in enumerate(own_tests(claim, shown))]
+WITHOUT = """([asked, level, first]) => asked.map(([id, k]) => {
+  const test = bnbook.data.goalposts.find(claim => claim.id === id).tests[k];
+  const one = bnbook.formulas.evaluate(test, test.bound, level, test.seeds.map((_, s) => s >= first));
+  return [one.holds, ...one.interval.map(String)];
+})"""
+
+
+@pytest.mark.parametrize("level, first", [(0.8, 0), (0.99, 1)])
+def test_at_any_level_and_without_a_seed_intervals_are_the_packages(page, shown, level, first):
+    """Every test of the book, with all its seeds and without the first."""
     known = set(page.evaluate("() => bnbook.data.goalposts.map(claim => claim.id)"))
-    statistical = [
-        one for one in cases if one[0].id in known and one[2].kind not in ("identity", "inequality")
-    ]
-    for level, first in ((0.8, 0), (0.99, 1)):
-        found = page.evaluate(
-            """([asked, level, first]) => asked.map(([id, k]) => {
-              const test = bnbook.data.goalposts.find(claim => claim.id === id).tests[k];
-              const keep = test.seeds.map((_, s) => s >= first);
-              const one = bnbook.formulas.evaluate(test, test.bound, level, keep);
-              return [one.holds, ...one.interval.map(String)];
-            })""",
-            [[[claim.id, k] for claim, k, _ in statistical], level, first],
-        )
-        for (claim, _, test), (holds, *ends) in zip(statistical, found, strict=True):
-            expected = by_the_package(claim, test, shown, level, first)
-            if expected:
-                assert holds == expected[0], (claim.id, test)
-                np.testing.assert_allclose([float(v) for v in ends], expected[1], rtol=1e-11, atol=1e-13)
-
-
-def own_tests(claim, shown):
-    """The tests in the order of the page's: of a ladder's rungs those that were reached."""
-    evidence = shown.evidence[claim.chapter]
-    recorded = set(evidence.results) if evidence else set()
-    tests = [part.test for part in claim.parts] or [t for t in (claim.test, claim.corrected) if t]
-    return [test for test in tests if set(test.result_names()) <= recorded]
-
-
-def by_the_package(claim, test, shown, level, first):
-    """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
-    _, rows = columns(test, draws.counted(claim, shown.evidence[claim.chapter].results), claim.id)
-    rows = rows[:, first:]
-    if not rows.size or unusable(test, rows):
-        return None
-    holds, _, interval = decide(test, compared(test, rows, claim.id), level)
-    return holds, interval
+    asked, expected = [], []
+    for claim in (each for each in shown.claims if each.id in known):
+        run = shown.evidence[claim.chapter].results
+        tests = [part.test for part in claim.parts] or [t for t in (claim.test, claim.corrected) if t]
+        reached = [test for test in tests if set(test.result_names()) <= set(run)]  # of a ladder's rungs
+        for k, test in enumerate(reached):
+            if test.kind in ("identity", "inequality"):
+                continue
+            rows = columns(test, draws.counted(claim, run), claim.id)[1][:, first:]
+            if rows.size and not unusable(test, rows):
+                holds, _, interval = decide(test, compared(test, rows, claim.id), level)
+                asked.append((claim.id, k))
+                expected.append((holds, interval))
+    found = page.evaluate(WITHOUT, [asked, level, first])
+    assert len(found) > 300
+    for name, (holds, *ends), (held, interval) in zip(asked, found, expected, strict=True):
+        assert holds == held, name
+        np.testing.assert_allclose([float(v) for v in ends], interval, rtol=1e-11, atol=1e-13)
 
 
 def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monkeypatch):
