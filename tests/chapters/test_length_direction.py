@@ -26,7 +26,6 @@ from bnbook.chapters.length_direction import (
     Quadratic,
     bisection,
     draw_quadratic,
-    iterate,
     least_squares_step,
     plane,
 )
@@ -89,15 +88,11 @@ def test_bounds_of_gdnp():
 
 
 def test_gradient_descents_step_by_step():
+    """From 1 by the slope 2 w: w/2 a step; accelerated from w + β (w - before), β = 1/2, or 0, 1/4, 2/5."""
     slope, start = lambda w: 2 * w, np.array([1.0])
-    path = length_direction.plain(slope, start, 0.25, 3)
-    assert path[:, 0] == pytest.approx([1, 1 / 2, 1 / 4, 1 / 8])
-    # v = w + (w - before)/2, then v/2: 1, 1/2, (1/2 - 1/4)/2, (1/8 - 3/16)/2
-    path = length_direction.accelerated(slope, start, 0.25, 0.5, 3)
-    assert path[:, 0] == pytest.approx([1, 1 / 2, 1 / 8, -1 / 32])
-    # β = 0, 1/4, 2/5: 1, 1/2, (1/2 - 1/8)/2 = 3/16, (3/16 - 2/5 · 5/16)/2 = 1/32
-    path = length_direction.accelerated(slope, start, 0.25, None, 3)
-    assert path[:, 0] == pytest.approx([1, 1 / 2, 3 / 16, 1 / 32])
+    for momentum, wanted in ((0.5, [1, 1 / 2, 1 / 8, -1 / 32]), (None, [1, 1 / 2, 3 / 16, 1 / 32])):
+        path = length_direction.accelerated(slope, start, 0.25, momentum, 3)
+        assert path[:, 0] == pytest.approx(wanted)
     # The three methods from (7, 0.5) at its best length, w̃ = -0.064 w; Nesterov's β for κ = 4 is 1/3
     found = of_least_squares.excesses(W, PROBLEM, 2)
     descent = lambda w: w - PROBLEM.gradient(w) / 16
@@ -116,9 +111,9 @@ def test_rayleigh_quotients():
     assert PENCIL.rho(w) == pytest.approx(5 / 7)
     assert PENCIL.ascent(w) == pytest.approx(np.array([16.0, 4, -20]) / 7)
     assert page.fixed_step(w, PENCIL) == pytest.approx([1.8, 1.2, 0.0])  # w + (16, 4, -20)/7 / (4 · 5/7)
-    best = max(PENCIL.rho(w + s * PENCIL.ascent(w)) for s in np.linspace(0, 20, 20001))
+    best = max(PENCIL.rho(w + s * PENCIL.ascent(w)) for s in np.linspace(0, 5, 2001))
     step = page.best_step(w, PENCIL)
-    assert PENCIL.rho(step) == pytest.approx(best, rel=1e-6) and step @ PENCIL.A @ w > 0
+    assert PENCIL.rho(step) == pytest.approx(best, rel=1e-5) and step @ PENCIL.A @ w > 0
     assert page.shortfall(2.5, PENCIL.of_pair) == pytest.approx(0.5 / 1.5)
     for form, t, right in (
         ("printed", 1, (1 - 1 / 3) ** 2 * 1),  # (3 - 2.5) / (2.5 - 2)
@@ -177,25 +172,23 @@ def test_distances_from_the_line():
     assert len(of_halfspaces.sine_off_line(np.zeros((0, 2)), PROBLEM)) == 0
 
 
+ROUND = Quadratic(np.eye(3), np.zeros(3))
+SEPARATED = HalfSpace(Quadratic(np.eye(1), np.ones(1)), LOSSES["logistic"], np.array([[1.0], [1.0]]))
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
         (lambda: Quadratic(np.array([[1.0, 0.1], [0.0, 1.0]]), np.ones(2)), "expected a symmetric"),
         (lambda: Quadratic(np.diag([1.0, 0.0]), np.ones(2)), "expected a positive definite"),
         (lambda: Quadratic(np.eye(1), np.ones(1)).root, "expected less than 1"),
-        (lambda: draw(LOSSES["huber"], 3, 3)[0].value(np.eye(3)), "expected at most 2"),
-        (
-            lambda: of_halfspaces.best_weight(
-                HalfSpace(Quadratic(np.eye(1), np.ones(1)), LOSSES["logistic"], np.array([[1.0], [1.0]]))
-            ),
-            "expected classes that no half-space separates",
-        ),
+        (lambda: replace(NETWORK, problem=ROUND).value(np.eye(3)), "expected at most 2"),
+        (lambda: of_halfspaces.best_weight(SEPARATED), "expected classes that no half-space separates"),
     ],
 )
-def test_bad_input_is_said_in_one_line(call, words):
-    with pytest.raises((BnbookError, ValueError), match=words) as error:
+def test_bad_input_is_said(call, words):
+    with pytest.raises((BnbookError, ValueError), match=words):
         call()
-    assert "\n" not in str(error.value)
 
 
 # ---- Least squares ----------------------------------------------------------------------------------------
@@ -209,24 +202,18 @@ def problems(count):
 
 def test_the_step_is_along_the_gradient_of_autograd_and_the_one_of_the_proof():
     """z' = p - (I - S/L)(p - z), with p on the line of S^(-1/2) u where the right angle at z ends."""
-    for rng, problem, w in problems(24):
+    for _, problem, w in problems(24):
         S, u, v = (torch.tensor(each) for each in (problem.S, problem.u, w))
         rho = lambda v: -((u @ v) ** 2) / (v @ S @ v)
         slope, size = jacobian(rho, v).numpy(), v @ S @ v / (2 * problem.largest * abs(rho(v)))
-        close(w - least_squares_step(w, problem), size.item() * slope, 1e-6, 1e-9)
-        gamma = torch.tensor(rng.standard_normal(), dtype=torch.float64)
-        corrected = lambda g: 2 * g * (u @ v) / (v @ S @ v).sqrt() + g**2
-        assert hessian(corrected, gamma).item() == pytest.approx(2, rel=1e-12)
-        found = of_least_squares.objective(w, gamma.item(), problem)
-        assert corrected(gamma).item() == pytest.approx(found, rel=1e-12)
+        after = least_squares_step(w, problem)
+        close(w - after, size.item() * slope, 1e-6, 1e-9)
         values, basis = np.linalg.eigh(problem.S)
         root = (basis * np.sqrt(values)) @ basis.T
         z, aim = root @ w, np.linalg.solve(root, problem.u)
         p = aim * (z @ z) / (aim @ z)
-        after = root @ least_squares_step(w, problem)
-        np.testing.assert_allclose(
-            after, problem.S @ (p - z) / problem.largest + z, rtol=1e-6, atol=1e-9 * np.linalg.norm(p)
-        )
+        wanted, size = problem.S @ (p - z) / problem.largest + z, np.linalg.norm(p)
+        np.testing.assert_allclose(root @ after, wanted, rtol=1e-6, atol=1e-9 * size)
 
 
 def test_the_gap_has_no_cancellation():
@@ -298,27 +285,15 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
     assert pair.rho(np.ones(3)) < best < pair.of_pair[-1] - 1e-3
 
 
-def test_a_round_problem_needs_one_step_and_best_lengths_lie_on_a_sphere():
-    problem, w = draw_quadratic(np.random.default_rng(4), "round")
-    assert problem.gap(least_squares_step(w, problem)) < 1e-25 * problem.attainable
-    problem, w = draw_quadratic(np.random.default_rng(5), "random", 100, 4)
-    path = iterate(lambda w: least_squares_step(w, problem), w, 20)
-    lengths = [of_least_squares.best_length(w, problem) for w in path]
-    weights = [of_least_squares.weights(w, gamma, problem) for w, gamma in zip(path, lengths)]
-    radii = [problem.norm(v + problem.direction / 2) for v in weights]
-    np.testing.assert_allclose(radii, np.sqrt(problem.attainable) / 2, rtol=1e-9)
-
-
 # ---- Half-spaces ------------------------------------------------------------------------------------------
 
 
 def cases(count):
     rng = np.random.default_rng(0)
     for number in range(count):
-        name = [*LOSSES][number % 5]
-        half = of_halfspaces.draw_gaussian(rng, LOSSES[name])
+        half = of_halfspaces.draw_gaussian(rng, [*LOSSES.values()][number % 5])
         w = rng.standard_normal(len(half.problem.u))
-        yield name, half, w * rng.uniform(0.2, 1.5) / half.problem.norm(w)
+        yield half, w * rng.uniform(0.2, 1.5) / half.problem.norm(w)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -336,32 +311,15 @@ def test_losses_have_the_stated_derivatives_bounds_and_turns(name):
     assert turns > 5 if loss.turns == np.inf else (np.diff(loss.first(at) > 0) != 0).sum() == loss.turns
 
 
-def test_gradients_are_those_of_autograd_and_the_hessian_is_below_zeta():
-    page, nodes, p = of_halfspaces, torch.tensor(NODES), torch.tensor(WEIGHTS)
-    for name, half, w in cases(20):
-        S, u, v = (torch.tensor(each) for each in (half.problem.S, half.problem.u, w))
-        f = lambda w: p @ TORCH[name](u @ w + (w @ S @ w - (u @ w) ** 2).sqrt() * nodes)
-        expected = jacobian(f, v).numpy()
-        close(page.gradient(w, half), expected, 1e-8, 1e-10)
-        assert half.mean(half.loss.value, w) == pytest.approx(f(v).item(), rel=1e-12)
-        largest = np.abs(torch.linalg.eigvalsh(hessian(f, v)).numpy()).max()
-        assert largest <= half.loss.largest_second * half.problem.largest * (1 + 1e-9)
-        gamma = torch.tensor(0.8, dtype=torch.float64)
-        both = lambda d, g: f(g * d / (d @ S @ d).sqrt())
-        in_direction, in_length = jacobian(both, (v * 3, gamma))
-        got = page.gradient_in_direction(3 * w, 0.8, half)
-        np.testing.assert_allclose(got, in_direction.numpy(), rtol=1e-7, atol=1e-9 * abs(expected).max())
-        assert page.slope(*half.margins(w), 0.8, half) == pytest.approx(in_length.item(), rel=1e-9)
-
-
 def test_the_printed_criterion_depends_on_the_length_of_w_and_on_its_sign():
-    for _, half, w in cases(15):
-        gamma, length, h = 1.7, half.problem.norm(w), of_halfspaces.criterion
-        assert h(10 * w, gamma, half) == pytest.approx(10 * h(w, gamma, half), rel=1e-12)
-        assert h(-w, -gamma, half) == pytest.approx(-h(w, gamma, half), rel=1e-12)
+    """The corrected one is c₁ uᵀw, ten times as large for ten times w; the printed one is not."""
+    h, gamma = of_halfspaces.criterion, 1.7
+    for half, w in cases(15):
+        length, along = half.problem.norm(w), half.problem.u @ w
         c1, c2 = of_halfspaces.coefficients(gamma * w / length, half)
-        size = abs(c1 * (half.problem.u @ w)) + 1e-9
-        assert h(w, gamma, half) == pytest.approx(c1 * (half.problem.u @ w), abs=1e-9 * size + 1e-12)
+        for factor in (1, 10, -1):
+            wanted = factor * c1 * along
+            assert h(factor * w, np.sign(factor) * gamma, half) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
         assert h(w, length, half, "printed") == pytest.approx(h(w, length, half), rel=1e-9)
         if abs(c2) > 1e-3:
             printed = [h(factor * w, gamma, half, "printed") for factor in (1, 10)]
@@ -411,14 +369,12 @@ def test_the_coefficient_can_exceed_the_derivative():
 
 def test_gdnp_finds_the_closed_form_of_the_logistic_loss():
     rng, page = np.random.default_rng(2), of_halfspaces
-    for _ in range(3):
-        half = page.draw_gaussian(rng, LOSSES["logistic"], 2)
-        best = page.best_weight(half)
-        assert np.linalg.norm(page.gradient(best, half)) < 1e-12 * np.linalg.norm(half.problem.u)
-        directions, lengths = page.gdnp(half, rng.standard_normal(2), 700, 50)
-        close(lengths[-1] * directions[-1] / half.problem.norm(directions[-1]), best, 1e-6, 1e-9)
-        assert half.problem.gap(directions)[-1] < 1e-12
-        assert page.alignment(half) == pytest.approx(1)
+    half = page.draw_gaussian(rng, LOSSES["logistic"], 2)
+    best = page.best_weight(half)
+    assert np.linalg.norm(page.gradient(best, half)) < 1e-12 * np.linalg.norm(half.problem.u)
+    directions, lengths = page.gdnp(half, rng.standard_normal(2), 700, 50)
+    close(lengths[-1] * directions[-1] / half.problem.norm(directions[-1]), best, 1e-6, 1e-9)
+    assert half.problem.gap(directions)[-1] < 1e-12 and page.alignment(half) == pytest.approx(1)
 
 
 def test_gradients_on_examples_are_those_of_autograd():
@@ -436,25 +392,13 @@ def test_gradients_on_examples_are_those_of_autograd():
 # ---- A layer of tanh units --------------------------------------------------------------------------------
 
 
-def draw(loss, units=2, size=2, equal=False, rng=None):
-    """A random network and weights of length 0.9 in the norm of S."""
-    rng = rng or np.random.default_rng(0)
-    network = of_networks.draw_network(rng, loss, units, size, equal)
-    W = rng.standard_normal((units, size))
-    return network, 0.9 * W / np.array([network.problem.norm(w) for w in W])[:, None]
-
-
-def networks(count, units=2):
-    rng = np.random.default_rng(0)
-    for number in range(count):
-        name = ("logistic", "huber")[number % 2]
-        yield name, *draw(LOSSES[name], units, equal=number % 3 == 0, rng=rng)
-
-
 def test_gradients_of_networks_are_those_of_autograd_over_the_plane():
-    page, (nodes, p) = of_networks, (torch.tensor(each) for each in plane(0.1))
-    for name, network, W in networks(8, units=3):
-        problem, theta = network.problem, torch.tensor(network.theta)
+    page, rng, (nodes, p) = of_networks, np.random.default_rng(0), (torch.tensor(each) for each in plane(0.1))
+    for number in range(6):
+        name = ("logistic", "huber")[number % 2]
+        network = page.draw_network(rng, LOSSES[name], 3, 2, number % 3 == 0)
+        problem, theta, W = network.problem, torch.tensor(network.theta), rng.standard_normal((3, 2))
+        W *= 0.9 / np.array([problem.norm(w) for w in W])[:, None]
         z = torch.tensor(problem.u) + nodes @ torch.tensor(problem.root).T
         f = lambda V: p @ TORCH[name](torch.tanh(z @ V.T) @ theta)
         expected = jacobian(f, torch.tensor(W)).numpy()
@@ -466,19 +410,6 @@ def test_gradients_of_networks_are_those_of_autograd_over_the_plane():
         of_one = hessian(lambda w: f(torch.cat([w[None], torch.tensor(W[1:])])), torch.tensor(W[0]))
         zeta = page.unit_bound(W, 0, 0.0, 0, "printed", network) * problem.smallest**2 / 8.25
         assert np.abs(np.linalg.eigvalsh(of_one.numpy())).max() <= zeta * (1 + 1e-9)
-
-
-def test_the_system_is_the_articles_where_m_is_invertible():
-    """At any W: ∇_i f = κ_i u + S Σ_j M_ij w_j, so where ∇f = 0 and M is regular, W = -M⁻¹ κ (S⁻¹u)ᵀ."""
-    for _, network, W in networks(6):
-        e, M = of_networks.system(W, network)
-        assert np.allclose(M, M.T, rtol=1e-12)
-        problem, kappa = network.problem, e - M @ (W @ network.problem.u)
-        solved = -np.outer(np.linalg.solve(M, kappa), problem.direction)
-        left = np.outer(kappa, problem.u) + M @ solved @ problem.S
-        assert np.abs(left).max() < 1e-9 * np.abs(np.outer(kappa, problem.u)).max() * np.linalg.cond(M)
-        size = np.abs(solved).max() * np.sqrt(problem.largest)
-        assert of_networks.off_line(solved, problem).max() < 1e-6 * size
 
 
 def test_two_equal_units_have_their_minimum_off_the_line():
@@ -502,27 +433,3 @@ def test_two_equal_units_have_their_minimum_off_the_line():
     f = lambda v: p @ torch.nn.functional.softplus(torch.tanh(z @ v.reshape(2, 2).T).sum(1) / 2)
     curvature = torch.linalg.eigvalsh(hessian(f, torch.tensor(W.ravel())))
     assert curvature[0] > 1e-6, "a true minimum, isolated"
-
-
-def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():
-    page, rng = of_networks, np.random.default_rng(5)
-    network = page.draw_network(rng, LOSSES["huber"], 2, 4, False)
-    problem = network.problem
-    W, w = np.stack([np.zeros(4), 1.3 * problem.direction]), rng.standard_normal(4)
-    weights, gaps, gradients, slopes, c1, _ = page.descend(W, 0, w, 5, 25, network)
-    expected = problem.gap(iterate(lambda w: least_squares_step(w, problem), w, 5))
-    np.testing.assert_allclose(gaps, expected, rtol=1e-6, atol=1e-12 * expected[0])
-    assert page.unit_bound(W, 0, 1.0, 1000, "corrected", network) >= (c1**2).max()  # C
-    for weight, slope, square in zip(weights, slopes, gradients, strict=True):
-        g = page.gradient(page.with_unit(W, 0, weight), network)[0]
-        assert page.squared_norm(g, problem) == pytest.approx(square, rel=1e-9)
-        assert abs(g @ weight) / problem.norm(weight) == pytest.approx(abs(slope), abs=1e-9)
-
-
-def test_a_unit_may_be_critical_beside_the_line_that_the_other_lies_on():
-    """Where its own M_ii is zero: the two numbers of the page's remark."""
-    problem = Quadratic(np.eye(2), np.array([-0.5, 0.0]))
-    network = TanhNetwork(problem, np.array([0.04, 1.17960528]), LOSSES["logistic"])
-    W = np.array([[0.8574123, 0.3], [3.0, 0.0]])
-    first = lambda W: np.abs(of_networks.gradient(W, network)[0]).max()
-    assert first(W) < 1e-9 and first(W + [[0.0, 0.1], [0.0, 0.0]]) > 1e-6
