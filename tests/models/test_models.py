@@ -13,19 +13,21 @@ from bnbook.models import activation_points, cnn, deep_linear, mlp, resnet, vgg,
 from bnbook.models.examples import Block
 from bnbook.normalizers import make_normalizer
 
-NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer", "weight")
+NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer")
 BUILD = {  # architecture, shape of its inputs, how many nonlinearities it has
     "vgg": (functools.partial(vgg, width=0.0625), (4, 3, 32, 32), 10),
     "mlp": (functools.partial(mlp, widths=(12, 9, 8, 5)), (4, 3, 2, 2), 2),
     "deep_linear": (functools.partial(deep_linear, depth=4, width=6), (4, 6), 3),
     "cnn": (functools.partial(cnn, (2, 11, 15), (5, 6)), (4, 2, 11, 15), 2),
+    "resnet": (functools.partial(resnet, width=0.0625), (4, 3, 32, 32), 17),
     "vgg16": (functools.partial(vgg16, width=0.0625), (4, 3, 32, 32), 15),
 }
+ARMS = [(name, norm) for name in BUILD for norm in (*NORMS, *(["weight"] if name != "resnet" else []))]
 
 
 def weights(model: nn.Module) -> list[torch.Tensor]:
     """Weights and biases of the linear and convolutional layers, in order."""
-    layers = [layer for layer in model if isinstance(layer, (nn.Linear, nn.Conv2d))]
+    layers = [layer for layer in model.modules() if isinstance(layer, (nn.Linear, nn.Conv2d))]
     tensors = [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
     return [tensor.detach() for tensor in tensors if tensor is not None]
 
@@ -74,27 +76,6 @@ def test_the_deep_networks_have_their_usual_numbers_of_parameters():
     assert count(resnet()) == 11_171_146 + 2 * 512
 
 
-@pytest.mark.parametrize("norm", ["batch", "noisy", "instance"])
-def test_resnet_arms_share_weights_and_random_state_and_learn(norm):
-    torch.manual_seed(7)
-    reference = resnet(0.0625, norm="none")
-    state = torch.get_rng_state()
-    torch.manual_seed(7)
-    model = resnet(0.0625, norm=norm, gamma=0.5)
-    assert torch.equal(state, torch.get_rng_state())
-    convolutions = [
-        [m.weight for m in one.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
-        for one in (model, reference)
-    ]
-    assert all(torch.equal(a, b) for a, b in zip(*convolutions)) and len(convolutions[0]) == 21
-    assert len(activation_points(model)) == 17
-    out = model(torch.randn(4, 3, 32, 32))
-    out.square().sum().backward()
-    assert out.shape == (4, 10) and all(p.grad.isfinite().all() for p in model.parameters())
-    if norm == "batch":
-        assert {m.weight[0].item() for m in model.modules() if hasattr(m, "running_mean")} == {0.5}
-
-
 def test_a_residual_block_by_hand():
     torch.manual_seed(1)
     model = resnet(0.0625, norm="batch").double().eval()
@@ -108,8 +89,7 @@ def test_a_residual_block_by_hand():
     assert expected.shape == (2, 8, 4, 4)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("name", BUILD)
+@pytest.mark.parametrize("name, norm", ARMS)
 def test_every_arm_runs_forward_and_backward_and_has_its_nonlinearities_in_the_same_places(name, norm):
     make, shape, count = BUILD[name]
     model, options = make(norm=norm, gamma=0.5), {"n_mu": 0.2} if norm == "noisy" else {}
@@ -119,19 +99,22 @@ def test_every_arm_runs_forward_and_backward_and_has_its_nonlinearities_in_the_s
     assert model.eval()(torch.randn(shape)[:1]).shape == out[:1].shape
     points, children = activation_points(model), list(model.named_children())
     assert points == activation_points(make()) and len(points) == count
-    for index, (child, layer) in enumerate(children):
-        if child in points:
+    for index, (child, _) in enumerate(children):
+        if child in points and name != "resnet":  # where norms stand before the convolutions
             assert isinstance(children[index - 1][1], (nn.Linear, nn.Conv2d))
             assert isinstance(children[index + 1][1], nn.Linear if name == "deep_linear" else nn.ReLU)
-            assert getattr(layer, "weight", None) is None or (layer.weight == 0.5).all()
-            assert not options or make(norm=norm, **options).get_submodule(child).noise.n_mu == 0.2
+    for layer in map(model.get_submodule, points):
+        assert getattr(layer, "weight", None) is None or (layer.weight == 0.5).all()
+    for point in points if options else ():
+        assert make(norm=norm, **options).get_submodule(point).noise.n_mu == 0.2
 
 
 @pytest.mark.parametrize("init", ["glorot", "glorot-normal", "meanfield"])
-@pytest.mark.parametrize("name", ["vgg", "mlp", "deep_linear", "cnn"])
+@pytest.mark.parametrize("name", ["vgg", "mlp", "deep_linear", "cnn", "resnet"])
 def test_arms_of_one_seed_start_from_the_same_weights_and_random_state(name, init):
     make, starts = BUILD[name][0], []
-    for norm in ("none", *NORMS, lambda features, dim: make_normalizer("batch", features, dim)):
+    factory = lambda features, dim: make_normalizer("batch", features, dim)
+    for norm in NORMS if name == "resnet" else (*NORMS, "weight", factory):
         torch.manual_seed(7)
         starts.append((norm, weights(make(norm=norm, init=init)), torch.get_rng_state()))
     for norm, own, state in starts:

@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 from torch.optim.swa_utils import update_bn
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.exchange import as_torch
+from bnbook.normalizers.per_example import RmsNorm
+from bnbook.normalizers.standardized import EPS, RECTIFIED, Affine, WeightStandardization
 
 BATCH_NAMES = ("batch", "l1", "l2", "linf")
-ALL = [(name, dim) for name in (*BATCH_NAMES, "layer", "group") for dim in (0, 2)] + [("instance", 2)]
+EACH_ALONE = ("layer", "group", "rms")
+ALL = [(name, dim) for name in (*BATCH_NAMES, *EACH_ALONE, "affine", "centred") for dim in (0, 2)]
+ALL += [("instance", 2)]
 OPTIONS = {"group": {"groups": 2}}
+UNNAMED = {
+    "rms": RmsNorm,
+    "affine": lambda features, dim, **_: Affine(features, dim),
+    "centred": lambda features, dim, **_: Affine(features, dim, centred=True),
+}
 
 
 def twin(name: str, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, eps: float) -> torch.Tensor:
     """One unit (and example) after the other, in the letters of the definitions."""
     out = torch.empty_like(x)
-    groups = {"layer": 1, "group": 2, "instance": x.shape[1]}
+    groups = {"layer": 1, "rms": 1, "group": 2, "instance": x.shape[1]}
+    after = RECTIFIED if name in ("affine", "centred") else 1.0
     if name in groups:
         size = x.shape[1] // groups[name]
         for b in range(x.shape[0]):
             for first in range(0, x.shape[1], size):
                 part = x[b, first : first + size]
-                mean = part.sum() / part.numel()
+                mean = 0.0 if name == "rms" else part.sum() / part.numel()
                 variance = ((part - mean) ** 2).sum() / part.numel()
                 out[b, first : first + size] = (part - mean) / (variance + eps).sqrt()
     for c in range(x.shape[1]):
         if name not in groups:
             values = x[:, c]
             m = values.numel()
-            centred = values - values.sum() / m
+            centred = values if name == "affine" else values - values.sum() / m
             size = {
                 "batch": lambda: ((centred**2).sum() / m + eps).sqrt(),
                 "l1": lambda: values.abs().sum() / m + eps,
                 "l2": lambda: ((values**2).sum() / m + eps).sqrt(),
                 "linf": lambda: values.abs().max() + eps,
-            }[name]()
+            }.get(name, lambda: 1.0)()
             out[:, c] = centred / size
-        out[:, c] = gamma[c] * out[:, c].clone() + beta[c]
+        out[:, c] = after * (gamma[c] * out[:, c].clone() + beta[c])
     return out
 
 
@@ -54,7 +66,8 @@ def example(dim: int, features: int = 4, dtype=torch.float64, seed: int = 0) -> 
 
 
 def built(name: str, dim: int, features: int = 4, dtype=torch.float64, **options) -> nn.Module:
-    layer = make_normalizer(name, features, dim, **OPTIONS.get(name, {}), **options).to(dtype)
+    make = UNNAMED.get(name) or functools.partial(make_normalizer, name)
+    layer = make(features, dim, **OPTIONS.get(name, {}), **options).to(dtype)
     with torch.no_grad():
         layer.weight.copy_(torch.linspace(0.5, 2.0, features))
         layer.bias.copy_(torch.linspace(-1.0, 1.0, features))
@@ -63,7 +76,7 @@ def built(name: str, dim: int, features: int = 4, dtype=torch.float64, **options
 
 def gradients(output: torch.Tensor, wanted) -> list[torch.Tensor]:
     weights = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).view(output.shape)
-    return list(torch.autograd.grad((output * weights).sin().sum(), wanted))
+    return list(torch.autograd.grad((output * weights).sin().sum(), wanted, retain_graph=True))
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.3])
@@ -77,6 +90,11 @@ def test_values_and_gradients_equal_the_slow_twin(name, dim, eps):
     for a, b in zip(gradients(fast, wanted), gradients(slow, wanted)):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
     torch.testing.assert_close(layer(x.transpose(0, -1).contiguous().transpose(0, -1)), fast)
+    if dim == 2:
+        last = x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
+        y = layer(last)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        torch.testing.assert_close(gradients(y, (last,))[0], gradients(slow, (x,))[0], rtol=0, atol=1e-10)
     for dtype in (torch.float32, torch.bfloat16):
         y, rounding = copy.deepcopy(layer).to(dtype)(x.to(dtype)), torch.finfo(dtype).eps
         assert y.dtype == dtype
@@ -84,7 +102,7 @@ def test_values_and_gradients_equal_the_slow_twin(name, dim, eps):
     before, shown = copy.deepcopy(layer.state_dict()), layer.eval()(x)
     assert all(torch.equal(before[key], value) for key, value in layer.state_dict().items())
     torch.testing.assert_close(layer(x[:1]), shown[:1])  # one example alone is well defined
-    if name not in BATCH_NAMES:
+    if name not in (*BATCH_NAMES, "centred"):
         torch.testing.assert_close(shown, fast)
 
 
@@ -95,37 +113,35 @@ def test_second_derivatives_through_the_hand_written_backward(name):
     assert torch.autograd.gradgradcheck(call, (x, layer.weight, layer.bias))
 
 
-# One unit, values 0 2 4 (mean 2, biased variance 8/3, unbiased 4, mean |x| 2, mean x² 20/3, maximum 4): the last
-# output, which running statistic, its value, its degree in x.
+# One unit, values 0 2 4 (mean 2, mean |x| 2, mean x² 20/3, maximum 4): the size by which its outputs -2 0 2 are divided,
+# the running statistic of that size, and its degree in x. Batch norm's are torch's.
 HAND = {
-    "batch": (2 / math.sqrt(8 / 3), "running_var", 4.0, 2),
-    "l1": (2 / 2, "running_power", 2.0, 1),
-    "l2": (2 / math.sqrt(20 / 3), "running_power", 20 / 3, 2),
-    "linf": (2 / 4, "running_power", 4.0, 1),
+    "l1": (2, 2, 1),
+    "l2": (math.sqrt(20 / 3), 20 / 3, 2),
+    "linf": (4, 4, 1),
+    "centred": (1 / RECTIFIED, 0, 1),
 }
 
 
 @pytest.mark.parametrize("momentum", [0.1, None])
-@pytest.mark.parametrize("name", BATCH_NAMES)
-def test_hand_computed_numbers(name, momentum):
-    reach, statistic, value, degree = HAND[name]
-    layer, x = (
-        make_normalizer(name, 1, 0, eps=1e-14, momentum=momentum).double(),
-        torch.tensor([[0.0], [2], [4]]),
-    )
-    mean, running = 0.0, 1.0
+@pytest.mark.parametrize("name", HAND)
+def test_running_averages_by_hand(name, momentum):
+    size, power, degree = HAND[name]
+    if name == "centred":
+        layer = Affine(1, 0, centred=True, momentum=momentum).double()
+    else:
+        layer = make_normalizer(name, 1, 0, eps=1e-14, momentum=momentum).double()
+    x, mean, running = torch.tensor([[0.0], [2.0], [4.0]], dtype=torch.float64), 0.0, 1.0
     for batch, factor in enumerate((1.0, 3.0), start=1):
-        y = layer(factor * x.double())
-        assert y.flatten().tolist() == pytest.approx([-reach, 0.0, reach], abs=1e-10)
+        outputs = layer(factor * x).flatten().tolist()
+        reach = 2 / size * (factor if name == "centred" else 1)
+        assert outputs == pytest.approx([-reach, 0.0, reach], abs=1e-10)
         weight = momentum or 1 / batch
-        mean, running = (
-            mean + weight * (2 * factor - mean),
-            running + weight * (value * factor**degree - running),
-        )
-    assert layer.running_mean.item() == pytest.approx(mean, abs=1e-12)
-    assert getattr(layer, statistic).item() == pytest.approx(running, abs=1e-12)
+        mean += weight * (2 * factor - mean)
+        running += weight * (power * factor**degree - running)
+    by = 1 / RECTIFIED if name == "centred" else running ** (1 / degree)
     shown = layer.eval()(torch.tensor([[5.0]], dtype=torch.float64)).item()
-    assert shown == pytest.approx((5 - mean) / running ** (1 / degree), abs=1e-10)
+    assert shown == pytest.approx((5 - mean) / by, abs=1e-10)
 
 
 @pytest.mark.parametrize("dim", [0, 2])
@@ -153,16 +169,24 @@ def test_linf_gradient_is_shared_among_equal_maxima():
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, dim in ALL if dim == 2])
-def test_channels_last_gives_the_same_and_stays_so(name):
-    x = example(2, dtype=torch.float32).requires_grad_()
-    last = x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
-    a, b = built(name, 2, dtype=torch.float32), built(name, 2, dtype=torch.float32)
-    y, z = a(x), b(last)
-    assert z.is_contiguous(memory_format=torch.channels_last)
-    torch.testing.assert_close(y, z, rtol=0, atol=1e-5)
-    (gx,), (gz,) = gradients(y, (x,)), gradients(z, (last,))
-    torch.testing.assert_close(gx, gz, rtol=0, atol=1e-4)
+@pytest.mark.parametrize("layer", [nn.Linear(7, 4), nn.Conv2d(3, 4, 3)], ids=["linear", "convolution"])
+def test_standardized_weights_have_mean_0_and_length_1(layer):
+    layer = layer.double()
+    with torch.no_grad():
+        layer.weight.add_(5.0)  # what a mean of its own would hide
+    v = layer.weight.detach().clone()
+    parametrize.register_parametrization(layer, "weight", WeightStandardization())
+    for unit, row in enumerate(v):
+        centred = row - row.mean()
+        expected = centred / math.sqrt(row.numel() * float(centred.square().mean()) + EPS)
+        torch.testing.assert_close(layer.weight[unit], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_rectified_unit_times_the_scale_has_variance_1():
+    z = torch.linspace(-9, 9, 200_001, dtype=torch.float64)
+    density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
+    mean, square = (float(torch.trapezoid(z.clamp(min=0) ** k * density, z)) for k in (1, 2))
+    assert math.isclose(RECTIFIED, 1 / math.sqrt(square - mean**2), rel_tol=1e-8)
 
 
 @pytest.mark.parametrize("name", BATCH_NAMES)
@@ -205,6 +229,7 @@ def test_stacked_members_under_vmap_equal_each_alone(name):
         (lambda: make_normalizer("noise", 4, per="step"), "unit or layer"),
         *[(lambda n=n: make_normalizer(n, 4)(torch.ones(3, 5)), "(B, 4)") for n in ("l1", "batch", "noise")],
         *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(3, 4)), "4, H, W)") for n in ("batch", "l1", "layer")],
+        *[(lambda n=n: n(4, 2)(torch.ones(3, 4)), "4, H, W)") for n in (RmsNorm, Affine)],
         *[(lambda n=n: make_normalizer(n, 4)(torch.ones(1, 4)), "one value") for n in (*BATCH_NAMES, "noisy")],
         (lambda: make_normalizer("batch", 4, 2)(torch.ones(1, 4, 1, 1)), "one value"),
         *[(lambda n=n: make_normalizer(n, 4, 2, **OPTIONS.get(n, {}))(torch.empty(0, 4, 3, 3)), "got no example")
@@ -215,13 +240,6 @@ def test_bad_input_is_one_clear_line(call, words):
     with pytest.raises(BnbookError) as error:
         call()
     assert words in str(error.value) and "\n" not in str(error.value)
-
-
-def test_none_is_the_identity_and_one_example_with_positions_is_a_batch():
-    x = example(2)
-    assert make_normalizer("none", 4, 2)(x) is x
-    y = make_normalizer("batch", 4, 2).double()(x[:1])
-    torch.testing.assert_close(y.mean((0, 2, 3)), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-10)
 
 
 @pytest.mark.xfail(
@@ -257,24 +275,16 @@ def network(momentum=0.3):
 def test_the_copy_answers_learns_and_averages_as_the_model_does(momentum, training):
     model = network(momentum).train(training)
     model[1].bias.requires_grad_(False)
-    twin, x = as_torch(model), torch.randn(8, 2, 5, 5, dtype=torch.float64)
-    assert [type(twin[1]), type(twin[3][2])] == [nn.BatchNorm2d, nn.BatchNorm1d] and type(
-        model[1]
-    ) is not type(twin[1])
+    twin, batches = as_torch(model), torch.randn(4, 8, 2, 5, 5, dtype=torch.float64)
+    assert [type(twin[1]), type(twin[3][2])] == [nn.BatchNorm2d, nn.BatchNorm1d]
     assert twin[1].training == training and type(as_torch(model[1])) is nn.BatchNorm2d
     for each in (model, twin):
-        each(x).square().sum().backward()
-    torch.testing.assert_close(twin(x), model(x), rtol=1e-12, atol=1e-12)
+        each(batches[0]).square().sum().backward()
     for one, other in zip(twin.parameters(), model.parameters(), strict=True):
         assert (one.grad is None) == (other is model[1].bias)
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(dict(twin.state_dict()), dict(model.state_dict()), rtol=1e-12, atol=1e-12)
-
-
-def test_averages_made_anew_by_torchs_tool_come_back():
-    model, batches = network(), [torch.randn(8, 2, 5, 5, dtype=torch.float64) for _ in range(4)]
-    twin = as_torch(model)
-    update_bn(batches, twin)
+    update_bn(list(batches), twin)  # torch's own tool, whose averages come back
     model.load_state_dict(twin.state_dict())
     mean = torch.stack([model[0](each).mean((0, 2, 3)) for each in batches]).mean(0)
     torch.testing.assert_close(model[1].running_mean, mean)

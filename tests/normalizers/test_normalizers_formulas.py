@@ -28,17 +28,7 @@ def setting(m: int = 7, features: int = 3):
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.7])
-def test_forward_equals_torch_and_numpy(eps):
-    x, gamma, beta = setting()
-    ours = batch_norm_forward(x, gamma, beta, eps)
-    theirs = F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps)
-    torch.testing.assert_close(ours.y, theirs, rtol=0, atol=1e-10)
-    numpy = batch_norm_forward(x.detach().numpy(), gamma.detach().numpy(), beta.detach().numpy(), eps)
-    assert isinstance(numpy.y, np.ndarray) and np.abs(numpy.y - ours.y.detach().numpy()).max() < 1e-12
-
-
-@pytest.mark.parametrize("eps", [1e-5, 0.7])
-def test_the_six_gradients_equal_autograd(eps):
+def test_outputs_equal_torchs_and_the_six_gradients_autograds_also_of_arrays(eps):
     x, gamma, beta = setting()
     # Mean and variance are steps of their own here, as in the encyclopedia: autograd then gives each.
     mean = x.mean(0)
@@ -47,20 +37,19 @@ def test_the_six_gradients_equal_autograd(eps):
     y = gamma * x_hat + beta
     loss = (y.sin() * torch.linspace(-1, 2, y.numel(), dtype=D).view(y.shape)).sum()
     (dl_dy,) = torch.autograd.grad(loss, y, retain_graph=True)
+    theirs = F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps)
+    torch.testing.assert_close(batch_norm_forward(x, gamma, beta, eps).y, theirs, rtol=0, atol=1e-10)
+    arrays = [each.detach().numpy() for each in (x, gamma, beta)]
+    of_arrays = batch_norm_forward(*arrays, eps).y
+    assert isinstance(of_arrays, np.ndarray) and np.abs(of_arrays - theirs.detach().numpy()).max() < 1e-10
     ours = batch_norm_backward(dl_dy, x.detach(), gamma.detach(), eps)
     nodes = {"x_hat": x_hat, "gamma": gamma, "beta": beta, "variance": variance, "mean": mean, "x": x}
     assert list(ours) == list(nodes)
     for key, theirs in zip(nodes, torch.autograd.grad(loss, list(nodes.values()))):
         torch.testing.assert_close(ours[key], theirs, rtol=0, atol=1e-10)
         assert theirs.abs().max() > 1e-3
-    numpy = batch_norm_backward(dl_dy.numpy(), x.detach().numpy(), gamma.detach().numpy(), eps)
-    assert all(np.abs(numpy[key] - ours[key].numpy()).max() < 1e-12 for key in ours)
-
-
-def test_gradient_is_orthogonal_to_shifts_and_almost_to_scalings():
-    x, gamma, _ = setting()
-    dl_dx = batch_norm_backward(torch.randn(x.shape, dtype=D), x.detach(), gamma.detach(), eps=1e-14)["x"]
-    assert dl_dx.sum(0).abs().max() < 1e-12 and (dl_dx * x.detach()).sum(0).abs().max() < 1e-11
+    of_arrays = batch_norm_backward(dl_dy.numpy(), *arrays[:2], eps)
+    assert all(np.abs(of_arrays[key] - ours[key].numpy()).max() < 1e-12 for key in ours)
 
 
 def test_rows_of_feature_maps():

@@ -52,6 +52,8 @@ def test_the_draws_follow_the_uniform_and_the_normal_law():
     assert stats.kstest(m.flatten().numpy(), stats.uniform(-0.1, 0.2).cdf).pvalue > 1e-4
     assert stats.kstest(s.flatten().numpy(), stats.norm(1.0, 0.1).cdf).pvalue > 1e-4
     assert (torch.diff(m.flatten().sort().values) > 0).sum() > 50_000  # a fine grid, not a coarse one
+    places = m[:4096].double() / (0.1 / 2**15)  # in steps from the centre: half-integers
+    assert (places % 1 - 0.5).abs().max() < 0.01
 
 
 def test_one_centre_for_the_whole_layer():
@@ -74,12 +76,14 @@ def test_noisy_is_batch_norm_then_s_a_plus_m(layout):
         noisy.bias.fill_(0.3)
     batch.load_state_dict(noisy.state_dict())
     torch.manual_seed(4)
-    y = noisy(x)
+    y, again = noisy(x), noisy(x)
     torch.manual_seed(4)
     s, m = noisy.noise.draw(x)
     expected = s * batch(x) + m
     assert y.is_contiguous(memory_format=layout) and s.is_contiguous(memory_format=layout)
     torch.testing.assert_close(y, expected, rtol=0, atol=1e-6)
+    s, m = noisy.noise.draw(x)  # a forward draws anew
+    torch.testing.assert_close(again, s * batch(x) + m, rtol=0, atol=1e-6)
     weights = torch.randn_like(y)
     for ours, theirs in ((noisy.weight, batch.weight), (noisy.bias, batch.bias), (x, x)):
         (a,) = torch.autograd.grad((y * weights).sum(), ours, retain_graph=True)
@@ -88,18 +92,3 @@ def test_noisy_is_batch_norm_then_s_a_plus_m(layout):
     assert torch.equal(noisy.running_var, batch.running_var)
     state = torch.get_rng_state()
     assert torch.equal(noisy.eval()(x), batch.eval()(x)) and torch.equal(state, torch.get_rng_state())
-
-
-def test_every_training_forward_draws_anew_and_the_seed_decides():
-    layer, x = make_normalizer("noisy", 6), torch.randn(9, 6)
-    torch.manual_seed(5)
-    first, second = layer(x), layer(x)
-    torch.manual_seed(5)
-    assert torch.equal(first, layer(x)) and torch.equal(second, layer(x)) and not torch.equal(first, second)
-
-
-def test_the_grid_of_the_shifts_is_symmetric_about_their_centre():
-    torch.manual_seed(2)
-    _, m = make_normalizer("noise", 1, 0, n_mu=0.0, r_mu=0.1).draw(torch.zeros(4096, 1))
-    places = m.double() / (0.1 / 2**15)  # in steps from the centre: half-integers
-    assert (places % 1 - 0.5).abs().max() < 0.01

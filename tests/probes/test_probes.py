@@ -154,16 +154,8 @@ def test_the_biases_and_the_normalizers_of_the_layers_before_count_and_its_own_d
         return (g - h).norm().item()
 
     assert len(before) == 8 and seen == near(distance(before), rel=1e-9)
-    weights, no_bias = (
-        [n for n in before if "linear" in n and "weight" in n],
-        [n for n in before if "bias" not in n],
-    )
-    others = [
-        weights,
-        before[:-1],
-        no_bias,
-        *([*before, f"{more}.weight"] for more in ("norm3", "linear3", "linear4")),
-    ]
+    others = [[n for n in before if "bias" not in n], [n for n in before if "norm" not in n]]
+    others += [[*before, f"{more}.weight"] for more in ("norm3", "linear3", "linear4")]
     for other in others:
         assert abs(distance(other) - seen) > 1e-6 * seen, other
 
@@ -181,29 +173,31 @@ def test_a_weight_normalized_layer_is_one_layer_whose_own_bias_stays():
 # ---- gradients by layer --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_layer_gradients_equal_finite_differences(norm):
+@pytest.mark.parametrize("norm", ["none", "batch", "weight"])
+def test_layer_gradients_equal_a_walk_whose_outputs_keep_theirs(norm):
+    """Of the effective weight W = γ v/‖v‖ where it is computed from others: a network that holds that W as its own."""
     torch.manual_seed(5)
-    model, x, y = (
-        models.mlp((7, 6, 5, 4), norm, "meanfield").double(),
-        torch.randn(9, 7).double(),
-        torch.arange(9) % 4,
-    )
+    model, x, y = models.mlp((7, 6, 5, 4), norm).double(), torch.randn(9, 7, dtype=D), torch.arange(9) % 4
+    before = snapshot(model)
     seen = layer_gradients.measure(model, CE, (x, y))
+    assert_untouched(before, model)
+    plain, outputs, values = models.mlp((7, 6, 5, 4), norm.replace("weight", "none")).double(), [], x
+    with torch.no_grad():
+        for name in seen.names:
+            one, other = (each.get_submodule(name) for each in (plain, model))
+            one.weight.copy_(other.weight), one.bias.copy_(other.bias)
+    for module in plain:
+        values = module(values)
+        if isinstance(module, nn.Linear):
+            values.retain_grad()
+            outputs.append(values)
+    CE(values, y).backward()
+    weights = [plain.get_submodule(name).weight for name in seen.names]
     assert seen.names == ("linear1", "linear2", "linear3")
-    for index, name in enumerate(seen.names):
-        weight, slopes, h = model.get_submodule(name).weight, [], 1e-6
-        for entry in np.ndindex(*weight.shape):
-            values = []
-            for sign in (1, -1):
-                other = copy.deepcopy(model)
-                with torch.no_grad():
-                    other.get_submodule(name).weight[entry] += sign * h
-                    values.append(CE(other(x), y).item())
-            slopes.append((values[0] - values[1]) / (2 * h))
-        assert seen.weight[index] == near(np.linalg.norm(slopes), rel=1e-6)
-        assert seen.along[index] == near(np.dot(slopes, weight.detach().flatten().numpy()), abs=1e-8)
-        assert seen.size[index] == near(weight.detach().norm().item())
+    assert seen.weight == near([w.grad.norm().item() for w in weights])
+    assert seen.preactivation == near([z.grad.norm().item() for z in outputs])
+    assert seen.along == near([(w * w.grad).sum().item() for w in weights], abs=1e-9)
+    assert seen.size == near([w.norm().item() for w in weights])
     if (
         norm == "batch"
     ):  # held constant, statistics give another gradient: they only take away, layer by layer

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 import zoo
 from torch import nn
 
-from bnbook import models
 from bnbook.errors import BnbookError
 from bnbook.probes import fisher, hessian, landscape, layer_gradients
 from bnbook.probes.copies import Copies
@@ -71,25 +70,6 @@ def test_on_a_zoo_nothing_moves_and_the_landscape_is_that_of_a_slow_twin(name):
             zoo.gradient(animal)[0], rel=max(exact, 1e-6), abs=1e-9
         )
         assert float(seen.effective_smoothness) == pytest.approx(zoo.smoothness(animal), rel=max(exact, 1e-5))
-
-
-def test_a_weight_that_is_computed_from_others_is_left_and_measured():
-    """The gradient by the effective weight W = γ v/‖v‖, against a network that holds that W as its own."""
-    torch.manual_seed(0)
-    weighted, batch = (
-        models.mlp((6, 8, 4), "weight").double(),
-        (torch.randn(5, 6).double(), torch.arange(5) % 4),
-    )
-    plain = models.mlp((6, 8, 4), "none").double()
-    before = {name: p.detach().clone() for name, p in weighted.named_parameters()}
-    seen = layer_gradients.measure(weighted, CE, batch)
-    assert all(torch.equal(before[name], p) for name, p in weighted.named_parameters())
-    layers = [[m for m in each.modules() if isinstance(m, nn.Linear)] for each in (weighted, plain)]
-    with torch.no_grad():
-        for one, other in zip(*layers, strict=True):
-            other.weight.copy_(one.weight), other.bias.copy_(one.bias)
-    wanted = layer_gradients.measure(plain, CE, batch)
-    assert seen.weight.tolist() == pytest.approx(wanted.weight.tolist())
 
 
 def distilled(outputs, targets):

@@ -9,7 +9,7 @@ import pytest
 
 from bnbook import curves
 from bnbook.errors import BnbookError
-from bnbook.probes import activations, distributions, summaries
+from bnbook.probes import activations, summaries
 
 NAN, INF = math.nan, math.inf
 near = pytest.approx
@@ -153,31 +153,7 @@ def test_other_numbers_of_a_curve():
     assert curves.steps_to_reach(np.array([0.0, 1.0]), 0.5, window=9) == 2
 
 
-EDGES = np.array([-0.5, 0.5, 1.5, 6.5])  # middles 0, 1, 4
-
-
-def test_the_shape_of_a_histogram():
-    """Values 0, 1 and 4 with ½, ¼ and ¼: mean 5/4, variance 43/16."""
-    share, values, mean, variance = np.array([0.5, 0.25, 0.25]), np.array([0.0, 1.0, 4.0]), 1.25, 43 / 16
-    seen = distributions.shape(share, EDGES)
-    third, fourth = (float(share @ (values - mean) ** power) for power in (3, 4))
-    normal = [(1 + math.erf((edge - mean) / math.sqrt(2 * variance))) / 2 for edge in (0.5, 1.5)]
-    distance = max(abs(0.5 - normal[0]), abs(0.75 - normal[1]))
-    expected = mean, variance, third / variance**1.5, fourth / variance**2 - 3, distance
-    assert tuple(float(getattr(seen, name)) for name in distributions.Shape.__dataclass_fields__) == near(
-        expected
-    )
-    still = distributions.shape(np.array([0.0, 1.0, 0.0]), EDGES)
-    assert still.variance == 0 and np.isnan(still.skewness) and np.isnan(still.normal_distance)
-    with pytest.raises(BnbookError, match="one edge more"):
-        distributions.shape(share, EDGES[1:])
-
-
-def test_movement_spread_and_quantiles():
-    path = np.array([[1.0, 0, 0], [0, 0, 1], [0, 0.5, 0.5]])
-    assert distributions.movement(path, EDGES) == near([4, 1.5])
-    assert distributions.spread(np.exp(np.linspace(0, 1, 101))) == near(0.34)  # 16 % at 0.16, 84 % at 0.84
-    assert np.isfinite(distributions.spread(np.zeros(5))) and distributions.spread(np.ones(5)) == 0
+def test_quantiles_and_edges_of_histograms():
     histogram = np.array([[0.25, 0.75], [NAN, NAN]])
     found = activations.quantiles(histogram, [0.125, 0.25, 0.625], np.array([0.0, 1.0, 3.0]))
     assert found[0] == near([0.5, 1.0, 2.0]) and np.isnan(found[1]).all()

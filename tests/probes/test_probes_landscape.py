@@ -110,17 +110,8 @@ def test_the_convolutional_network_and_a_random_direction_equal_the_loop():
     seen = along_direction(model, F.cross_entropy, batch, STEPS, generator=torch.Generator().manual_seed(5))
     scale = seen.start_norm / torch.cat([part.flatten() for part in u]).norm()
     assert_same(seen, brute(model, batch, [part * scale for part in u], STEPS)[0])
-
-
-def test_random_directions_are_the_generator_s():
-    model, batch = small("none")
-    drawn = lambda generator: along_direction(
-        model, F.cross_entropy, batch, [0.5], generator=generator
-    ).loss.item()
-    of = lambda seed: drawn(torch.Generator().manual_seed(seed))
-    assert of(0) == drawn(None) == of(0) != of(1)
-    generator = torch.Generator().manual_seed(0)
-    assert (first := drawn(generator)) == of(0) and drawn(generator) != first
+    seeded = along_direction(model, F.cross_entropy, batch, [1.0], generator=torch.Generator().manual_seed(0))
+    assert torch.equal(along_direction(model, F.cross_entropy, batch, [1.0]).loss, seeded.loss)
 
 
 def snapshot(model):
@@ -138,42 +129,7 @@ def assert_untouched(before, model):
     assert [name for name, tensor in before.items() if not torch.equal(tensor, after[name])] == []
 
 
-def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_distance():
-    model, batch = small("noisy")
-    seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
-    assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)  # other noise would move it
-    starts = []
-    for _ in range(2):
-        starts.append(along_gradient(model, F.cross_entropy, batch, [1.0]).start_loss.item())
-        assert starts[-1] == F.cross_entropy(model(batch[0]), batch[1]).item()
-    assert starts[0] != starts[1], (
-        "a step draws anew, so does its probe: no noise is kept from the one before"
-    )
-
-
 def test_what_is_not_finite_makes_the_smoothness_infinite():
     model, batch = small("none")
     seen = along_gradient(model, lambda y, t: F.cross_entropy(y, t) * 1e150, batch, [1e-160, 1e150])
     assert torch.isfinite(seen.smoothness[0]) and seen.effective_smoothness == torch.inf
-
-
-def test_frozen_parameters_do_not_move():
-    model, batch = small("none")
-    model[1].weight.requires_grad_(False)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    slopes = torch.autograd.grad(F.cross_entropy(model(batch[0]), batch[1]), trained)
-    seen = along_gradient(model, F.cross_entropy, batch, [0.1])
-    assert seen.start_norm == pytest.approx(torch.cat([g.flatten() for g in slopes]).norm().item())
-
-
-@pytest.mark.parametrize("norm", ["none", "batch"])
-def test_the_floor_of_float32_in_the_layout_of_trainings(norm):
-    """What the instrument of β says of a twentieth of the rate 0.1: rounding moves the change by a few thousandths."""
-    for seed in range(3):
-        torch.manual_seed(seed)
-        model, images, labels = models.vgg(1 / 16, norm), torch.randn(64, 3, 32, 32), torch.arange(64) % 10
-        double = copy.deepcopy(model).double(), images.double()
-        last = [each.to(memory_format=torch.channels_last) for each in (model, images)]
-        exact, seen = (along_gradient(m, F.cross_entropy, (x, labels), [0.005]) for m, x in (double, last))
-        assert seen.gradient_distance.item() == pytest.approx(exact.gradient_distance.item(), rel=5e-3)
-        assert exact.gradient_distance > 1e-3 * exact.start_norm

@@ -1,8 +1,9 @@
 """Spectra and largest eigenvalues by products: against dense matrices, Gauss' exactness, SciPy, and Hessians, Gauss-Newton
-and Fisher matrices that are written down."""
+and Fisher matrices that are dense."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 
@@ -154,41 +155,25 @@ def batch(size=8):
     return torch.randn(size, 3, generator=generator, dtype=DOUBLE), torch.arange(size) % 3
 
 
-def written(model, statistics, x):
-    """θ -> the answers, every formula written out, and the model's θ; held statistics are those at that θ."""
-    own, norm = [p.detach() for p in model.parameters()], model[1]
-    first = x @ own[0].T
+def dense_by_torch(model, statistics, pair):
+    """Hessian, Gauss-Newton matrix, gradient of the loss and Jacobian of the answers (B, K, N), all by torch itself."""
+    (x, y), twin = pair, copy.deepcopy(model).train(statistics == "batch")
+    if statistics == "detached":  # as at inference, with the mean and variance of this batch
+        first = twin[0](x).detach()
+        twin[1].running_mean.copy_(first.mean(0)), twin[1].running_var.copy_(first.var(0, correction=0))
+    named = {name: p.detach() for name, p in twin.named_parameters()}
+    theta = torch.cat([p.flatten() for p in named.values()])
 
-    def answers(theta):
-        parts = [part.view_as(p) for part, p in zip(theta.split([p.numel() for p in own]), own)]
-        z = x @ parts[0].T
-        if isinstance(norm, nn.Identity):
-            z = z + parts[1]
-        else:
-            mean, variance = {
-                "batch": (z.mean(0), ((z - z.mean(0)) ** 2).mean(0)),
-                "detached": (first.mean(0), first.var(0, correction=0)),
-                "population": (norm.running_mean, norm.running_var),
-            }[statistics]
-            z = parts[1] * (z - mean) / torch.sqrt(variance + norm.eps) + parts[2]
-        return torch.log1p(torch.exp(z)) @ parts[-2].T + parts[-1]
+    def answers(at):
+        pieces = at.split([p.numel() for p in named.values()])
+        parts = {name: piece.view_as(p) for (name, p), piece in zip(named.items(), pieces, strict=True)}
+        return torch.func.functional_call(twin, parts, (x,))
 
-    return answers, torch.cat([p.flatten() for p in own])
-
-
-def dense_by_formula(model, statistics, pair):
-    """Hessian, Gauss-Newton matrix, gradient of the loss and Jacobian of the answers (B, K, N)."""
-    x, y = pair
-    answers, theta = written(model, statistics, x)
-
-    def loss(at):
-        z = answers(at)
-        return (torch.logsumexp(z, 1) - z[torch.arange(len(y)), y]).mean()
-
-    hessian = torch.autograd.functional.hessian(loss, theta)
+    loss = lambda at: F.cross_entropy(answers(at), y)
     jacobian = torch.autograd.functional.jacobian(answers, theta)
     p = torch.softmax(answers(theta), 1)
     gauss = sum(j.T @ (torch.diag(q) - torch.outer(q, q)) @ j for j, q in zip(jacobian, p)) / len(y)
+    hessian = torch.autograd.functional.hessian(loss, theta)
     gradient = torch.autograd.functional.jacobian(loss, theta)
     return {"hessian": hessian, "gauss_newton": gauss, "gradient": gradient, "jacobian": jacobian}
 
@@ -203,9 +188,9 @@ KINDS = [("none", "batch"), ("batch", "batch"), ("batch", "detached"), ("batch",
 
 @pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
 @pytest.mark.parametrize("norm, statistics", KINDS)
-def test_products_are_those_of_the_written_matrix(norm, statistics, matrix):
+def test_products_are_those_of_the_dense_matrix(norm, statistics, matrix):
     model, pair = smooth(norm), batch()
-    wanted = dense_by_formula(model, statistics, pair)
+    wanted = dense_by_torch(model, statistics, pair)
     before = snapshot(model)
     with curvature(model, F.cross_entropy, pair, matrix, statistics) as found:
         torch.testing.assert_close(dense(found), wanted[matrix], rtol=1e-9, atol=1e-11)
@@ -214,9 +199,9 @@ def test_products_are_those_of_the_written_matrix(norm, statistics, matrix):
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
-def test_the_largest_curvature_is_that_of_the_written_hessian(norm):
+def test_the_largest_curvature_is_that_of_the_dense_hessian(norm):
     model, pair = smooth(norm), batch()
-    wanted = dense_by_formula(model, "batch", pair)
+    wanted = dense_by_torch(model, "batch", pair)
     matrix, g = wanted["hessian"], wanted["gradient"]
     found = largest_curvature(model, F.cross_entropy, pair, tolerance=1e-9)
     assert float(found) == pytest.approx(torch.linalg.eigvalsh(matrix)[-1].item(), rel=1e-9)
@@ -240,7 +225,7 @@ def test_the_largest_fisher_eigenvalue_is_that_of_the_dense_gram_matrix(
     norm, statistics, outputs, parameters
 ):
     model, (x, y) = smooth(norm), batch()
-    jacobian = dense_by_formula(model, statistics, (x, y))["jacobian"]
+    jacobian = dense_by_torch(model, statistics, (x, y))["jacobian"]
     chosen = [p.ndim >= 2 or parameters == "all" for p in model.parameters() for _ in range(p.numel())]
     rows = jacobian[:, :, chosen] if outputs == "all" else jacobian[:, outputs, None, chosen]
     gram = rows.flatten(0, 1) @ rows.flatten(0, 1).T / len(x)
@@ -259,13 +244,13 @@ def test_the_largest_fisher_eigenvalue_is_that_of_the_dense_gram_matrix(
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_parts_are_the_mean_of_their_matrices(norm, matrix):
     model, (x, y) = smooth(norm), batch()
-    halves = [dense_by_formula(model, "batch", (x[k : k + 4], y[k : k + 4])) for k in (0, 4)]
+    halves = [dense_by_torch(model, "batch", (x[k : k + 4], y[k : k + 4])) for k in (0, 4)]
     with curvature(model, F.cross_entropy, (x, y), matrix, parts=2) as found:
         together = dense(found)
         mean = lambda name: sum(half[name] for half in halves) / 2
         torch.testing.assert_close(found.gradient, mean("gradient"), rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(together, mean(matrix), rtol=1e-9, atol=1e-11)
-    gap = float((dense_by_formula(model, "batch", (x, y))[matrix] - together).abs().max())
+    gap = float((dense_by_torch(model, "batch", (x, y))[matrix] - together).abs().max())
     assert gap < 1e-12 if norm == "none" else gap > 1e-2
 
 
