@@ -1,5 +1,5 @@
-"""Spectra and largest eigenvalues by products: against dense matrices, Gauss' exactness, SciPy, and Hessians, Gauss-Newton
-and Fisher matrices that are dense."""
+"""Spectra and largest eigenvalues by products: against dense matrices, Gauss' exactness, SciPy, and the Hessians,
+Gauss-Newton and Fisher matrices that torch gives in full."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ import itertools
 import math
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import eigsh
 from test_probes_landscape import assert_untouched, snapshot
 from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
+from bnbook.probes.hessian import curvature, curvature_along_gradient, largest_curvature
 from bnbook.probes.krylov import krylov, lanczos
-from bnbook.probes.spectrum import curvature, density, quadrature, share, signs, top, trace
 
 DOUBLE = torch.float64
+
+
+PAGE = page_cells.functions("theory/spectrum")  # what it reads off the iterations
+quadrature, trace, density = (PAGE[name] for name in ("quadrature", "trace_of", "density"))
 
 
 def symmetric(n=12, seed=0):
@@ -76,15 +80,13 @@ def test_the_top_of_a_matrix_that_the_start_is_orthogonal_to():
 def test_the_largest_are_scipys_and_know_their_error():
     a = symmetric(40)
     a = a @ a + 30 * torch.outer(start(40), start(40)) / 40
-    found = top(krylov(lambda u: a @ u, start(40, 5), 22), 4)
-    operator = LinearOperator((40, 40), matvec=lambda u: a.numpy() @ u, dtype=np.float64)
-    wanted = np.sort(eigsh(operator, 4, which="LA", return_eigenvectors=False))[::-1]
-    assert found.values[:2] == pytest.approx(wanted[:2], rel=1e-6)
-    assert (found.values <= wanted * (1 + 1e-12)).all()  # from below
-    for value, vector, residual in zip(found.values, found.vectors, found.residuals):
-        assert float((a @ vector - value * vector).norm()) == pytest.approx(residual, rel=1e-6, abs=1e-10)
-    gram = found.vectors @ found.vectors.T
-    assert float((gram - torch.eye(4, dtype=DOUBLE)).abs().max()) < 1e-10
+    values, vectors, residuals = PAGE["largest_of"](krylov(lambda u: a @ u, start(40, 5), 22), 4)
+    wanted = np.sort(eigsh(a.numpy(), 4, which="LA", return_eigenvectors=False))[::-1]
+    assert values[:2] == pytest.approx(wanted[:2], rel=1e-6)
+    assert (values <= wanted * (1 + 1e-12)).all()  # from below
+    known = (a @ vectors.T - vectors.T * torch.from_numpy(values)).norm(dim=0)
+    assert known.numpy() == pytest.approx(residuals, rel=1e-6, abs=1e-10)
+    assert float((vectors @ vectors.T - torch.eye(4, dtype=DOUBLE)).abs().max()) < 1e-10
 
 
 def test_density_is_a_sum_of_bells_whose_area_is_one():
@@ -115,21 +117,6 @@ def test_the_trace_has_no_bias_whatever_the_basis():
     assert known == pytest.approx(float(a.trace()))
     whole = krylov(lambda u: a @ u, start(n), n).basis
     assert trace(lambda u: a @ u, whole, every[:1]) == pytest.approx(float(a.trace()))
-
-
-def test_probes_are_signs_of_their_seed():
-    one = signs(3, 1000, 4)
-    assert set(one.unique().tolist()) == {-1.0, 1.0} and one.shape == (3, 1000)
-    assert torch.equal(one, signs(3, 1000, 4)) and not torch.equal(one, signs(3, 1000, 5))
-    assert abs(float(one.mean())) < 0.06 and abs(float(one[0] @ one[1])) < 130
-
-
-def test_a_share_is_the_squared_cosine_with_a_space():
-    rows = torch.linalg.qr(start(15).view(5, 3))[0].T
-    v = start(5, 2)
-    wanted = sum(float(row @ v) ** 2 for row in rows) / float(v @ v)
-    assert share(v, rows) == pytest.approx(wanted) and share(rows[1] * 7, rows) == pytest.approx(1)
-    assert math.isnan(share(torch.zeros(5, dtype=DOUBLE), rows))
 
 
 # ---- Networks ----
@@ -263,7 +250,6 @@ def test_refusals():
         (lambda: enter((pair[0] * math.nan, pair[1])), "loss of nan"),
         (lambda: krylov(lambda u: u, torch.zeros(3), 2), "length 0"),
         (lambda: krylov(lambda u: u * math.inf, torch.ones(3), 2), "not finite"),
-        (lambda: top(krylov(lambda u: symmetric() @ u, start(), 2), 3), "3 eigenvalues of 2 steps"),
     ):
         with pytest.raises(BnbookError, match=words):
             call()

@@ -4,7 +4,7 @@ training."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
-from bnbook.probes.statistics import copied
+from bnbook.probes.statistics import copied, seen_in
 
 #: 241 bins of equal width in asinh(100 y), the same for every arm, layer and step: about 0.0007 wide at zero
 #: and 7 % of the value far out, because layers without normalization may work at a hundredth of the scale of
@@ -27,9 +27,7 @@ class Activations:
 
     mean: tuple[Tensor, ...]  # (units,) each
     variance: tuple[Tensor, ...]  # (units,) each, divided by the count, as batch norm does
-    histogram: (
-        Tensor  # (layers, shown units, bins): share of the values in each bin, the outermost take the rest
-    )
+    histogram: Tensor  # (layers, shown units, bins): shares of the values, the outermost bins take the rest
 
 
 def measure(
@@ -50,21 +48,12 @@ def measure(
     state stay bit-identical. BnbookError for a layer that the model does not have. Source: Santurkar et al.
     2018, appendix A.2.1.
     """
-    points = activation_points(model)
-    missing = [layer for layer in layers if not 1 <= layer <= len(points)]
-    if missing:
-        raise BnbookError(f"no layer {missing[0]} to look at; this model has {len(points)}; choose from 1 on")
-    found: dict[int, Tensor] = {}
-
-    def keeper(layer: int) -> Callable[..., None]:
-        return lambda _module, _arguments, output: found.update({layer: _by_unit(output)})
-
+    points = points_of(model, layers)
     with copied(model) as twin, torch.no_grad():
-        for k in layers:
-            twin.get_submodule(points[k - 1]).register_forward_hook(keeper(k))
+        seen = seen_in({point: twin.get_submodule(point) for point in points})
         twin(inputs)
     inner = torch.as_tensor(edges[1:-1], dtype=torch.float64, device=inputs.device)
-    values = [found[layer] for layer in layers]
+    values = [by_unit(seen[point][1]).contiguous() for point in points]
     return Activations(
         mean=tuple(y.mean(1) for y in values),
         variance=tuple(y.var(1, correction=0) for y in values),
@@ -77,11 +66,8 @@ def quantiles(histogram: np.ndarray, levels: Sequence[float], edges: np.ndarray 
     below = np.concatenate([np.zeros((*histogram.shape[:-1], 1)), np.cumsum(histogram, axis=-1)], axis=-1)
 
     def one(cumulated: np.ndarray) -> np.ndarray:
-        return (
-            np.interp(levels, cumulated, edges)
-            if np.isfinite(cumulated).all()
-            else np.full(len(levels), np.nan)
-        )
+        finite = np.isfinite(cumulated).all()
+        return np.interp(levels, cumulated, edges) if finite else np.full(len(levels), np.nan)
 
     return np.apply_along_axis(one, -1, below)
 
@@ -106,10 +92,19 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.where(above == 0, 0.0, above / np.where(below == 0, 1.0, below))
 
 
-def _by_unit(values: Tensor) -> Tensor:
+def points_of(model: nn.Module, layers: Sequence[int]) -> list[str]:
+    """Names of the places before nonlinearities `layers` (1 is the first); BnbookError for one that is not there."""
+    points = activation_points(model)
+    missing = [layer for layer in layers if not 1 <= layer <= len(points)]
+    if missing:
+        raise BnbookError(f"no layer {missing[0]} to look at; this model has {len(points)}; choose from 1 on")
+    return [points[layer - 1] for layer in layers]
+
+
+def by_unit(values: Tensor) -> Tensor:
     """(B, C) or (B, C, H, W) -> (C, B) or (C, B H W), in float64: float32 loses the variance of a nearly dead
     unit."""
-    return values.detach().transpose(0, 1).flatten(1).double().contiguous()
+    return values.detach().transpose(0, 1).flatten(1).double()
 
 
 def _shares(values: Tensor, inner: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
+from bnbook.probes.functional import slopes
 from bnbook.probes.krylov import lanczos
 from bnbook.probes.statistics import batch_normalizers, copied
 
@@ -96,15 +97,11 @@ class _Jacobian:
         self.outputs = every if outputs == "all" else every[:, outputs : outputs + 1 or None]
         self.width = self.outputs.shape[1]
         self.weight = torch.zeros_like(self.outputs, requires_grad=True)
-        self.gradients = self._grad(self.outputs, self.weight, create_graph=True)
-
-    def _grad(self, of: Tensor, by: Tensor, **more: bool) -> list[Tensor]:
-        found = torch.autograd.grad(of, self.leaves, by, allow_unused=True, **more)
-        return [torch.zeros_like(p) if g is None else g for p, g in zip(self.leaves, found)]
+        self.gradients = slopes(self.outputs, leaves, self.weight, create_graph=True)
 
     def transposed(self, v: Tensor) -> list[Tensor]:
         """J^T v, v (B, outputs) -> one tensor a parameter."""
-        return self._grad(self.outputs, v, retain_graph=True)
+        return slopes(self.outputs, self.leaves, v, retain_graph=True)
 
     def forward(self, u: list[Tensor]) -> Tensor:
         """J u -> (B, outputs)."""

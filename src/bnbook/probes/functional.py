@@ -40,10 +40,7 @@ class LossAt:
                 raise BnbookError(
                     f"a loss of shape {tuple(value.shape)}; expected one number; reduce it by mean or sum"
                 )
-            gradients = torch.autograd.grad(value, leaves, allow_unused=True)
-        return value.detach().double(), [
-            torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, gradients, strict=True)
-        ]
+            return value.detach().double(), slopes(value, leaves)
 
 
 def loss_at(model: nn.Module, loss: Loss, batch: Batch) -> LossAt:
@@ -61,3 +58,14 @@ def loss_at(model: nn.Module, loss: Loss, batch: Batch) -> LossAt:
 def total_norm(tensors: Sequence[Tensor]) -> Tensor:
     """ℓ2 norm of all the tensors' elements together, (), summed in float64."""
     return torch.stack([torch.linalg.vector_norm(t, dtype=torch.float64) for t in tensors]).norm()
+
+
+def slopes(of: Tensor, leaves: Sequence[Tensor], by: Tensor | None = None, **more: bool) -> list[Tensor]:
+    """∂⟨of, by⟩/∂leaf of each leaf, in their shapes; zeros for those to which nothing leads."""
+    found = torch.autograd.grad(of, leaves, by, allow_unused=True, **more)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, found, strict=True)]
+
+
+def flat(tensors: Sequence[Tensor]) -> Tensor:
+    """All elements one after the other, (N,)."""
+    return torch.cat([each.flatten() for each in tensors])

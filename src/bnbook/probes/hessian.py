@@ -1,20 +1,23 @@
-"""The curvature of a network's loss as training feels it: the Hessian's largest eigenvalue, and along the
-gradient."""
+"""The curvature of a network's loss: its Hessian and its Gauss-Newton matrix as products, the Hessian's largest
+eigenvalue as training feels it, and what it is along the gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.copies import Copies
-from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.krylov import lanczos
+from bnbook.probes.functional import Batch, Loss, flat, slopes
+from bnbook.probes.krylov import Product, lanczos
+from bnbook.probes.statistics import copied
 
+MATRICES = ("hessian", "gauss_newton")
 SPLITTING = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 
@@ -47,15 +50,17 @@ def largest_curvature(
     a loss that two passes give differently (dropout), for no trained parameter, no finite loss, where the
     iteration does not converge.
     """
-    with _gradient(model, loss, batch) as graph:
-        g = graph.flat.detach()
+    with _whole(model, loss, batch) as graph:
+        g = graph.gradient.detach()
         start = g if g.norm() > 0 else torch.ones_like(g)
         if not torch.isfinite(g).all():
             raise BnbookError("the gradient is not finite; expected a training that has not diverged")
         value, vector, residual, iterations = lanczos(graph.product, start, tolerance, max_iterations)
         sizes = [p.numel() for p in graph.leaves]
         shaped = [v.view_as(p) for v, p in zip(vector.split(sizes), graph.leaves, strict=True)]
-        return LargestCurvature(value, shaped, graph.along(), float(g.norm()), residual, iterations)
+        form, square = graph.along()
+        along = form / square if square else float("nan")
+        return LargestCurvature(value, shaped, along, float(g.norm()), residual, iterations)
 
 
 def curvature_along_gradient(model: nn.Module, loss: Loss, batch: Batch) -> tuple[float, float]:
@@ -63,34 +68,95 @@ def curvature_along_gradient(model: nn.Module, loss: Loss, batch: Batch) -> tupl
 
     Model and errors as in `largest_curvature`.
     """
-    with _gradient(model, loss, batch) as graph:
-        g = graph.flat.detach().double()
-        return float(g @ graph.product(graph.flat.detach()).double()), float(g @ g)
+    with _whole(model, loss, batch) as graph:
+        return graph.along()
 
 
 @dataclass(frozen=True)
-class _Gradient:
-    """∇L as one vector, on a graph that is built once."""
+class Curvature:
+    """Second derivatives of a network's loss at its parameters θ (N,), as products."""
 
-    leaves: list[Tensor]
-    flat: Tensor  # (parameters,)
-
-    def product(self, u: Tensor) -> Tensor:
-        """H u, (parameters,)."""
-        found = torch.autograd.grad(self.flat, self.leaves, u, retain_graph=True, allow_unused=True)
-        return torch.cat(
-            [(torch.zeros_like(p) if h is None else h).flatten() for p, h in zip(self.leaves, found)]
-        )
-
-    def along(self) -> float:
-        """g^T H g / ‖g‖²."""
-        g = self.flat.detach()
-        square = float(g.double() @ g.double())
-        return float(g.double() @ self.product(g).double()) / square if square else float("nan")
+    gradient: Tensor  # (N,)  ∇L
+    loss: float
+    product: Product  # u -> A u
 
 
 @contextmanager
-def _gradient(model: nn.Module, loss: Loss, batch: Batch) -> Iterator[_Gradient]:
+def curvature(
+    model: nn.Module,
+    loss: Loss,
+    batch: Batch,
+    matrix: str = "hessian",
+    statistics: str = "batch",
+    parts: int = 1,
+) -> Iterator[Curvature]:
+    """The Hessian ∇²L or the Gauss-Newton matrix J^T (∇²ℓ) J of a batch's loss, over all trained parameters.
+
+    H u = ∇⟨∇L, u⟩ (Pearlmutter 1994); G u = J^T (∇²ℓ(z) (J u)) (Schraudolph 2002), z (B, outputs) the network's
+    answers, J their Jacobian over θ, ℓ the loss as a function of z. statistics: "batch", "detached" or "population" as in
+    `bnbook.probes.statistics.copied`; with "batch" both matrices hold what flows through mean and
+    variance. parts: the batch is cut into as many, and gradient, loss and products are means over them: without
+    batch norm the same matrix, with it that of smaller batches. The model is left as it was.
+    Errors: BnbookError for an unknown matrix, parts that the batch does not have, a loss that is not finite.
+    """
+    if matrix not in MATRICES:
+        raise BnbookError(f"matrix {matrix!r} is unknown; expected one of {', '.join(MATRICES)}")
+    inputs, targets = batch
+    if len(inputs) % parts:
+        raise BnbookError(f"{parts} parts of {len(inputs)} examples; expected a divisor")
+    graph = _Graph if matrix == "hessian" else _GaussNewton
+    with copied(model, statistics, loss) as [twin, own]:
+        leaves = [p for p in twin.parameters() if p.requires_grad]
+        size = len(inputs) // parts
+        pairs = zip(inputs.split(size), targets.split(size))
+        built = [graph(leaves, twin(x), own, y) for x, y in pairs]
+        value = sum(float(one.value.detach()) for one in built) / parts
+        if not np.isfinite(value):
+            raise BnbookError(f"a loss of {value}; expected a finite number")
+        gradient = sum(one.gradient.detach() for one in built) / parts
+        yield Curvature(gradient, value, lambda u: sum(one.product(u) for one in built) / parts)
+
+
+class _Graph:
+    """Loss and gradient of one batch, on a graph that is built once, and products with its Hessian."""
+
+    second = True  # whether the gradient has derivatives
+
+    def __init__(self, leaves: Sequence[Tensor], outputs: Tensor, loss: Loss, targets: Tensor) -> None:
+        self.leaves, self.value = leaves, loss(outputs, targets)
+        first = slopes(self.value, leaves, create_graph=self.second, retain_graph=True)
+        self.gradient = flat(first)
+
+    def product(self, u: Tensor) -> Tensor:
+        """H u, (N,)."""
+        return flat(slopes(self.gradient, self.leaves, u, retain_graph=True))
+
+    def along(self) -> tuple[float, float]:
+        """g^T H g and ‖g‖²."""
+        g = self.gradient.detach()
+        return float(g.double() @ self.product(g).double()), float(g.double() @ g.double())
+
+
+class _GaussNewton(_Graph):
+    second = False
+
+    def __init__(self, leaves: Sequence[Tensor], outputs: Tensor, loss: Loss, targets: Tensor) -> None:
+        super().__init__(leaves, outputs, loss, targets)
+        self.outputs, self.answers = outputs, outputs.detach().requires_grad_()
+        (self.slope,) = torch.autograd.grad(loss(self.answers, targets), self.answers, create_graph=True)
+        self.weight = torch.zeros_like(outputs, requires_grad=True)
+        self.pulled = flat(slopes(outputs, leaves, self.weight, create_graph=True))  # J^T w
+
+    def product(self, u: Tensor) -> Tensor:
+        """G u, (N,)."""
+        (pushed,) = torch.autograd.grad(self.pulled, self.weight, u, retain_graph=True)  # J u
+        (weighed,) = torch.autograd.grad(self.slope, self.answers, pushed, retain_graph=True)
+        return flat(slopes(self.outputs, self.leaves, weighed, retain_graph=True))
+
+
+@contextmanager
+def _whole(model: nn.Module, loss: Loss, batch: Batch) -> Iterator[_Graph]:
+    """The graph of a batch that is seen whole, in the mode that the model is in, of a loss that is not random."""
     whole = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(isinstance(b, Tensor) for b in batch)
     if not whole or len(batch[0]) != len(batch[1]) or isinstance(model, SPLITTING):
         raise BnbookError(
@@ -102,16 +168,15 @@ def _gradient(model: nn.Module, loss: Loss, batch: Batch) -> Iterator[_Gradient]
     copies = Copies(model, loss)
     with copies.fresh() as [twin, own], torch.no_grad():
         again = own(twin(batch[0].clone()), batch[1])
+    if again.dim() or not torch.isfinite(again):
+        raise BnbookError(f"a loss of {again.tolist()}; expected one finite number")
     with copies.fresh() as [twin, own]:
-        parameters = [p for p in twin.parameters() if p.requires_grad]
-        first = own(twin(batch[0].clone()), batch[1])
-        if first.dim() or not torch.isfinite(first):
-            raise BnbookError(f"a loss of {first.tolist()}; expected one finite number")
-        if not torch.allclose(first.detach(), again, rtol=1e-6, atol=0):
+        leaves = [p for p in twin.parameters() if p.requires_grad]
+        graph = _Graph(leaves, twin(batch[0].clone()), own, batch[1])
+        first = graph.value.detach()
+        if not torch.allclose(first, again, rtol=1e-6, atol=0):
             raise BnbookError(
                 f"two passes give the losses {again.item():.6g} and {first.item():.6g}; expected a loss "
                 "that is not random: something outside of the network counts or draws"
             )
-        gradients = torch.autograd.grad(first, parameters, create_graph=True, allow_unused=True)
-        pieces = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, gradients)]
-        yield _Gradient(parameters, torch.cat([piece.flatten() for piece in pieces]))
+        yield graph

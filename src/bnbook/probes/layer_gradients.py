@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.statistics import copied
+from bnbook.probes.statistics import copied, seen_in
 
 
 @dataclass(frozen=True)
@@ -46,40 +45,19 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, statistics: str = "batch
     Errors: BnbookError for a model without linear or convolutional layers or with one that runs twice.
     """
     inputs, targets = batch
-    outputs: dict[str, Tensor] = {}
-
-    def keep(name: str) -> Callable[..., None]:
-        def look(_module: nn.Module, _arguments: tuple[Tensor, ...], output: Tensor) -> None:
-            if name in outputs:
-                raise BnbookError(
-                    f"layer {name} runs twice in one pass; its gradient by its output is not one tensor"
-                )
-            outputs[name] = output
-
-        return look
-
-    with (
-        copied(model, statistics, loss) as [twin, own],
-        parametrize.cached(),
-    ):  # one weight, looked at and used
+    with copied(model, statistics, loss) as [twin, own], parametrize.cached():  # a weight is computed once
         layers = {name: m for name, m in twin.named_modules() if isinstance(m, (nn.Linear, nn.Conv2d))}
         if not layers:
             raise BnbookError("the model has no linear or convolutional layer; expected at least one")
-        for name, module in layers.items():
+        for module in layers.values():
             module.weight.requires_grad_()
-            module.register_forward_hook(keep(name))
+        seen = seen_in(layers)
         value = own(twin(inputs.clone()), targets)
-        order = list(outputs)
-        current = [layers[name].weight for name in order]
-        gradients = torch.autograd.grad(value, current + [outputs[name] for name in order])
-    by_weight, by_output = gradients[: len(order)], gradients[len(order) :]
-    return LayerGradients(
-        tuple(order),
-        _norms(by_weight),
-        _norms(by_output),
-        _norms(current),
-        np.array([float((w.detach().double() * g.double()).sum()) for w, g in zip(current, by_weight)]),
-    )
+        weights = [layers[name].weight for name in seen]
+        gradients = torch.autograd.grad(value, weights + [made for _, made in seen.values()])
+    by_weight, by_output = gradients[: len(seen)], gradients[len(seen) :]
+    along = [float((w.detach().double() * g.double()).sum()) for w, g in zip(weights, by_weight)]
+    return LayerGradients(tuple(seen), _norms(by_weight), _norms(by_output), _norms(weights), np.array(along))
 
 
 def _norms(tensors: list[Tensor] | tuple[Tensor, ...]) -> np.ndarray:

@@ -3,6 +3,7 @@ places."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.probes.statistics import copied
+from bnbook.probes.statistics import copied, seen_in
 
 CHUNK = 64  # inputs whose gradients by a filter are held at once
 
@@ -63,61 +64,36 @@ def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> O
         raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more, shape (m, ...)")
     layers, activations, preactivations, gradients = _forward_backward(model, inputs, statistics)
 
-    depth, m = len(preactivations), len(inputs)
-    q, q_xy, q_ab_xy, q_hat, q_hat_xy, q_hat_ab_xy, q_tilde, q_tilde_xy, q_tilde_ab_xy = np.full(
-        (9, depth + 1), np.nan
-    )
+    depth = len(preactivations)
+    q, q_hat, q_tilde = np.full(
+        (3, 3, depth + 1), np.nan
+    )  # each over x = y; over pairs; over pairs of places, too
     f, f_pairs = np.zeros((2, depth))
     for l in range(1, depth + 1):
         h, z, delta = activations[l - 1], preactivations[l - 1], gradients[l - 1]
-        before = _by_place(
-            h, preactivations[l - 2].shape[1] if l > 1 else h.shape[1]
-        )  # undo the readout's flattening
-        for letters, values, units in (
-            ((q_hat, q_hat_xy, q_hat_ab_xy), before, before.shape[1]),
-            ((q, q_xy, q_ab_xy), _by_place(z, z.shape[1]), z.shape[1]),
-            ((q_tilde, q_tilde_xy, q_tilde_ab_xy), _by_place(delta, z.shape[1]), 1),
-        ):
-            index = l - 1 if letters[0] is q_hat else l
-            for letter, mean in zip(letters, _means(values)):
-                letter[index] = mean / units
+        before = preactivations[l - 2].shape[1] if l > 1 else h.shape[1]  # undoes the readout's flattening
+        q_hat[:, l - 1] = _means(h, before) / before
+        q[:, l] = _means(z, z.shape[1]) / z.shape[1]
+        q_tilde[:, l] = _means(delta, z.shape[1])
         f[l - 1], f_pairs[l - 1] = _products(layers[l - 1], h, delta)
+    one, pairs, apart = zip(q, q_hat, q_tilde)
+    q, q_hat, q_tilde = one
     return OrderParameters(
-        q,
-        q_hat,
-        q_xy,
-        q_hat_xy,
-        q_tilde,
-        q_tilde_xy,
-        q_ab_xy,
-        q_hat_ab_xy,
-        q_tilde_ab_xy,
-        f,
-        f_pairs,
-        m,
-        statistics,
+        q, q_hat, pairs[0], pairs[1], q_tilde, pairs[2], *apart, f, f_pairs, len(inputs), statistics
     )
 
 
-def _by_place(a: Tensor, units: int) -> Tensor:
-    """(m, C, H, W) or a flattened (m, C H W) -> (m, C, places)."""
-    return a.reshape(len(a), units, -1)
-
-
-def _means(a: Tensor) -> tuple[float, float, float]:
-    """Means of ⟨a_α(x), a_β(y)⟩, a (m, C, K): over x = y, α = β; x ≠ y, α = β; x ≠ y, α ≠ β (NaN for one
-    place)."""
-    a = a.double()
+def _means(a: Tensor, units: int) -> np.ndarray:
+    """Means of ⟨a_α(x), a_β(y)⟩, a (m, C, H, W) or, flattened, (m, C H W): over x = y, α = β; x ≠ y, α = β; x ≠ y,
+    α ≠ β (NaN for one place), (3,)."""
+    a = a.reshape(len(a), units, -1).double()
     m, _, places = a.shape
     same = a.square().sum().item()
     one_place = a.sum(dim=0).square().sum().item() - same
     apart = a.sum(dim=(0, 2)).square().sum().item() - a.sum(dim=2).square().sum().item() - one_place
     pairs = m * (m - 1) * places
-    return (
-        same / (m * places),
-        one_place / pairs,
-        apart / (pairs * (places - 1)) if places > 1 else float("nan"),
-    )
+    apart = apart / (pairs * (places - 1)) if places > 1 else float("nan")
+    return np.array([same / (m * places), one_place / pairs, apart])
 
 
 def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]:
@@ -139,29 +115,20 @@ def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]
     return everything / m**2, (everything - same) / (m * (m - 1))
 
 
-def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tuple[list, ...]:
+def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tuple[Sequence, ...]:
     """Every linear and convolutional layer in forward order, and its h^{l-1}, z^l and δ^l, each (m, N) or (m,
     C, H, W)."""
-    layers: list[nn.Module] = []
-    activations: list[Tensor] = []
-    preactivations: list[Tensor] = []
-
-    def keep(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
-        layers.append(module)
-        activations.append(arguments[0].detach())
-        preactivations.append(output)
-
     with copied(model, statistics) as twin:
-        for module in twin.modules():
-            if isinstance(module, (nn.Linear, nn.Conv2d)):
-                module.register_forward_hook(keep)
-        leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
-        outputs = twin(leaf)
-        if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
+        layers = {name: m for name, m in twin.named_modules() if isinstance(m, (nn.Linear, nn.Conv2d))}
+        seen = seen_in(layers)
+        outputs = twin(inputs.detach().requires_grad_())  # a frozen model has a gradient too
+        if not seen or any(z.ndim not in (2, 4) for _, z in seen.values()):
             raise BnbookError(
                 "the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN"
             )
-        if any(getattr(layer, "groups", 1) != 1 for layer in layers):
+        if any(getattr(layers[name], "groups", 1) != 1 for name in seen):
             raise BnbookError("grouped convolutions have no order parameters here; expected groups=1")
+        activations, preactivations = zip(*seen.values())
         gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
-    return layers, activations, [z.detach() for z in preactivations], list(gradients)
+    detached = [[each.detach() for each in tensors] for tensors in (activations, preactivations)]
+    return [layers[name] for name in seen], *detached, gradients

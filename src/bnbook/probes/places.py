@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.models import activation_points
-from bnbook.probes.activations import moment_change
-from bnbook.probes.statistics import copied
+from bnbook.probes.activations import by_unit, moment_change, points_of
+from bnbook.probes.statistics import copied, seen_in
 
 #: What the normalizer receives; what the nonlinearity receives (behind noise, where there is some), in a
 #: network without normalizer the same; and what the next layer receives, behind nonlinearity and pooling.
@@ -32,20 +31,12 @@ def measure(model: nn.Module, inputs: Tensor, layers: Sequence[int]) -> Moments:
     for a layer that the model does not have, and for one without a layer behind it. Source: Santurkar et al.
     2018, section 2 ("layer inputs") and Figure 2 (before the nonlinearity), which are two places.
     """
-    points, following = activation_points(model), _following(model)
-    missing = [layer for layer in layers if not 1 <= layer <= len(points)]
-    if missing:
-        raise BnbookError(f"no layer {missing[0]} to look at; this model has {len(points)}; choose from 1 on")
-    found: Moments = [[torch.empty(0)] * len(PLACES) for _ in layers]
+    points = points_of(model, layers)
+    behind = [_following(model, point) for point in points]
     with copied(model) as twin, torch.no_grad():
-        for row, layer in zip(found, layers, strict=True):
-            normalizer = twin.get_submodule(points[layer - 1])
-            behind = twin.get_submodule(following[points[layer - 1]])
-            normalizer.register_forward_pre_hook(lambda _m, given, row=row: row.__setitem__(0, _of(given[0])))
-            normalizer.register_forward_hook(lambda _m, _g, made, row=row: row.__setitem__(1, _of(made)))
-            behind.register_forward_pre_hook(lambda _m, given, row=row: row.__setitem__(2, _of(given[0])))
+        seen = seen_in({name: twin.get_submodule(name) for name in {*points, *behind}})
         twin(inputs)
-    return found
+    return [[*map(_of, seen[point]), _of(seen[after][0])] for point, after in zip(points, behind)]
 
 
 def change(one: Moments, other: Moments) -> Tensor:
@@ -66,22 +57,17 @@ def median_variance(moments: Moments) -> Tensor:
     return torch.stack([torch.stack([place[1].median() for place in layer]) for layer in moments])
 
 
-def _following(model: nn.Module) -> dict[str, str]:
-    """Name of each normalizer -> name of the layer with weights that comes next."""
-    names = [name for name, _ in model.named_modules()]
-    layers = [name for name, module in model.named_modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
-    following = {}
-    for point in activation_points(model):
-        behind = [name for name in layers if names.index(name) > names.index(point)]
-        if not behind:
-            raise BnbookError(f"no layer behind {point}; expected one, whose input is looked at")
-        following[point] = behind[0]
-    return following
+def _following(model: nn.Module, point: str) -> str:
+    """Name of the layer with weights that comes after a normalizer."""
+    modules = dict(model.named_modules())
+    after = [*modules][[*modules].index(point) :]
+    layers = [name for name in after if isinstance(modules[name], (nn.Conv2d, nn.Linear))]
+    if not layers:
+        raise BnbookError(f"no layer behind {point}; expected one, whose input is looked at")
+    return layers[0]
 
 
 def _of(values: Tensor) -> Tensor:
-    """(B, C) or (B, C, H, W) -> mean and variance of each unit, (2, C), in float64: float32 loses the
-    variance of a nearly dead unit."""
-    by_unit = values.detach().transpose(0, 1).flatten(1).double()
-    variance, mean = torch.var_mean(by_unit, 1, correction=0)
+    """(B, C) or (B, C, H, W) -> mean and variance of each unit, (2, C)."""
+    variance, mean = torch.var_mean(by_unit(values), 1, correction=0)
     return torch.stack([mean, variance])

@@ -11,7 +11,7 @@ from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.normalizers.noisy import Noise
 from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.statistics import copied
+from bnbook.probes.statistics import copied, seen_in
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,17 @@ def measure(model: nn.Module, loss: Loss, batch: Batch) -> RemovedGradient:
     if not points:
         raise BnbookError("a model without a place for a normalizer; expected one of the book's networks")
     inputs, targets = batch
-    outputs: dict[int, Tensor] = {}
     with copied(model, "batch", loss) as [twin, own]:
-        for k, point in enumerate(points):
-            _keep(twin.get_submodule(point), outputs, k)
-        gradients = torch.autograd.grad(
-            own(twin(inputs.clone()), targets), [outputs[k] for k in range(len(points))]
-        )
-    rows = [_split(outputs[k].detach(), gradient) for k, gradient in enumerate(gradients)]
+        normalizers = {point: twin.get_submodule(point) for point in points}
+        noises = {
+            point: [m for m in normalizers[point].modules() if isinstance(m, Noise)] for point in points
+        }
+        seen = seen_in({point: (noises[point] or [normalizers[point]])[0] for point in points})
+        value = own(twin(inputs.clone()), targets)
+        outputs = [seen[point][0 if noises[point] else 1] for point in points]
+        gradients = torch.autograd.grad(value, outputs)
+    rows = [_split(made.detach(), gradient) for made, gradient in zip(outputs, gradients, strict=True)]
     return RemovedGradient(*torch.stack(rows).T)
-
-
-def _keep(normalizer: nn.Module, outputs: dict[int, Tensor], place: int) -> torch.utils.hooks.RemovableHandle:
-    """Note what the normalizer hands on, or what it hands to the noise that comes with it."""
-    noise = next((module for module in normalizer.modules() if isinstance(module, Noise)), None)
-    if noise is None:
-        return normalizer.register_forward_hook(lambda _m, _g, made: outputs.__setitem__(place, made))
-    return noise.register_forward_pre_hook(lambda _m, given: outputs.__setitem__(place, given[0]))
 
 
 def _split(values: Tensor, gradient: Tensor) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -39,6 +40,23 @@ def copied(model: nn.Module, statistics: str = "batch", *functions: Callable) ->
                     "no population statistics yet; expected a model that has seen a batch in training mode"
                 )
         yield [twin, *others] if functions else twin
+
+
+def seen_in(modules: Mapping[str, nn.Module]) -> dict[str, tuple[Tensor, Tensor]]:
+    """What these modules of a copy are given and hand on in the next pass, in the order in which it reaches them.
+
+    Errors: in that pass, BnbookError for a module that runs twice.
+    """
+    seen: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def look(name: str, _module: nn.Module, given: tuple[Tensor, ...], made: Tensor) -> None:
+        if name in seen:
+            raise BnbookError(f"layer {name} runs twice in one pass; expected layers that run once")
+        seen[name] = given[0], made
+
+    for name, module in modules.items():
+        module.register_forward_hook(partial(look, name))
+    return seen
 
 
 def batch_normalizers(model: nn.Module) -> list[nn.Module]:
