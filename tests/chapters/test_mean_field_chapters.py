@@ -16,7 +16,6 @@ from bnbook.chapters.mean_field import ratios, root_mean_square, sample_inputs, 
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
-from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.probes.order_parameters import measure
 from bnbook.small_networks import PhaseArm, full_batch, train_part
@@ -131,17 +130,18 @@ def test_population_statistics_are_the_plain_average_of_four_batches_of_further_
 
 def test_gradients_of_two_places_are_proportional_to_their_start():
     from_one = solve(CONV, "batch", [1.0, 2.0])
-    half, nothing = (start_two_places_from(start, from_one) for start in (0.5, 0.0))
+    half, nothing = (solve(CONV, "batch", [1.0, 2.0], two_places=start) for start in (0.5, 0.0))
     assert np.allclose(half.q_tilde_ab_xy[1:3], from_one.q_tilde_ab_xy[1:3] / 2)
     assert not nothing.q_tilde_ab_xy[1:3].any() and (nothing.lambda_max < from_one.lambda_max).all()
     # What biases, γ and β add, which is no part of λ_max
     full = [theory.lambda_max_full - theory.lambda_max for theory in (from_one, half, nothing)]
     assert np.allclose(full[1], (full[0] + full[2]) / 2) and (full[0] > full[2]).all()
-    assert np.allclose(start_two_places_from(1.0, from_one).lambda_max_full, from_one.lambda_max_full)
-    dense = solve(FullyConnected((7, 9, 3)), "batch")
-    assert start_two_places_from(0.0, dense).lambda_max_full == dense.lambda_max_full
+    dense = [
+        solve(FullyConnected((7, 9, 3)), "batch", two_places=start).lambda_max_full for start in (1.0, 0.0)
+    ]
+    assert dense[0] == dense[1]
     with pytest.raises(BnbookError, match="printed"):
-        start_two_places_from(0.0, solve(CONV, "batch", equations="corrected"))
+        solve(CONV, "batch", equations="corrected", two_places=0.0)
 
 
 def test_equations_4_and_6_hold_and_the_second_at_the_optimum_only():

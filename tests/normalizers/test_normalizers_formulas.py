@@ -12,8 +12,6 @@ from bnbook.normalizers.formulas import (
     as_rows,
     batch_norm_backward,
     batch_norm_forward,
-    fold_into_convolution,
-    fold_into_linear,
     population_statistics,
 )
 
@@ -69,22 +67,6 @@ def test_population_statistics_equal_torch_running_average():
     mean, variance = population_statistics(batches)
     torch.testing.assert_close(mean, layer.running_mean, rtol=0, atol=1e-12)
     torch.testing.assert_close(variance, layer.running_var, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_folding_gives_the_same_map(with_bias):
-    torch.manual_seed(1)
-    statistics = [torch.rand(4, dtype=D) + 0.5 for _ in range(4)]  # gamma, beta, mean, var
-    gamma, beta, mean, var = statistics
-    bias = torch.randn(4, dtype=D) if with_bias else None
-    x, weight = torch.randn(6, 5, dtype=D), torch.randn(4, 5, dtype=D)
-    two = F.batch_norm(F.linear(x, weight, bias), mean, var, gamma, beta, training=False, eps=0.2)
-    one = F.linear(x, *fold_into_linear(weight, bias, *statistics, eps=0.2))
-    torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
-    x, weight = torch.randn(2, 3, 6, 6, dtype=D), torch.randn(4, 3, 3, 3, dtype=D)
-    two = F.batch_norm(F.conv2d(x, weight, bias, padding=1), mean, var, gamma, beta, training=False, eps=0.2)
-    one = F.conv2d(x, *fold_into_convolution(weight, bias, *statistics, eps=0.2), padding=1)
-    torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

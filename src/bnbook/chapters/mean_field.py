@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from bnbook.data import Dataset, load, normalise
 from bnbook.figures import COLORS, LABELS
 from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
-from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
 from bnbook.plots.layout import subplots
@@ -137,7 +136,7 @@ def solve_as(
     "corrected": statistics held constant; "through_batch": gradients through them. setting: as in `solve`.
     """
     if equations in STARTS:
-        return start_two_places_from(STARTS[equations], solve(shape, **setting))
+        return solve(shape, two_places=STARTS[equations], **setting)
     places = isinstance(shape, Convolutional)
     known = {name: value for name, value in moments.items() if places or name != "q_hat_ab_xy_0"}
     return solve(shape, equations=equations, batch=batch, **known, **setting)

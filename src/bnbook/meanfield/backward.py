@@ -58,13 +58,14 @@ def _pairs(setting: Setting, ahead: Forward, behind: Array, l: int, c: Array) ->
 def _printed(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:
     """Equations 22, 25, 37, 38, 42 and 43: means over places handed on as they are, and places that do share.
 
-    The paper has no base case for two places (its readout has only one): 1 here, as for its other two.
+    The paper has no base case for two places, for its readout has only one: `two_places` stands for it.
     """
     places, behind = setting.architecture.positions[l], setting.architecture.positions[l + 1]
     one.total[l] = places * _same(setting, ahead, one.total[l + 1] / behind, l)
     one.total_xy[l] = places * _pairs(setting, ahead, one.total_xy[l + 1] / behind, l, ahead.c_xy[l])
     if places > 1:
-        mean = one.total_ab[l + 1] / (behind * (behind - 1)) if behind > 1 else np.ones_like(setting.gamma)
+        first = np.full_like(setting.gamma, setting.two_places)
+        mean = one.total_ab[l + 1] / (behind * (behind - 1)) if behind > 1 else first
         one.total_ab[l] = places * (places - 1) * _pairs(setting, ahead, mean, l, ahead.c_ab_xy[l])
     else:
         one.total_ab[l] = 0.0

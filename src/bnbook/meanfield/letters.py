@@ -23,6 +23,7 @@ class Setting:
     gamma: Array
     sigma_w2: Array
     sigma_b2: Array
+    two_places: float = 1.0  # q̃_αβ,xy where the printed recursion begins
 
     def values(self, layer: int) -> int | None:
         """n, how many values of a unit batch norm pools in that layer: m |K_l|."""

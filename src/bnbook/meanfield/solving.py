@@ -28,11 +28,13 @@ def solve(
     q_hat_0: Any = 1.0,
     q_hat_xy_0: Any = 0.0,
     q_hat_ab_xy_0: Any = None,
+    two_places: float = 1.0,
 ) -> MeanFieldTheory:
     """Order parameters of a random network, for every setting in the broadcast of the arguments.
 
     norm "none": equations 20 to 22 and 34 to 38; "batch": 23 to 25 and 39 to 43, β = 0.
-    equations "printed": as the paper has them, with the base case of its Claim 6.1, q̂⁰ = 1, q̂⁰_xy = 0.
+    equations "printed": as the paper has them, with the base case of its Claim 6.1, q̂⁰ = 1, q̂⁰_xy = 0; two_places =
+    q̃_αβ,xy behind the last map, which it leaves open: 1 is by analogy with its other two, 0 what independent weights give.
     equations "corrected": the same object, statistics constant in the gradient; batch norm divides by the
     variance over the data, sums run over the places that are there, and the base case is the data's: q_hat_0
     = E‖x_α‖²/C_0, q_hat_xy_0 = E⟨x_α, y_α⟩/C_0, q_hat_ab_xy_0 = E⟨x_α, y_β⟩/C_0 over pairs of different
@@ -45,7 +47,11 @@ def solve(
     starts = (q_hat_0, q_hat_xy_0, q_hat_xy_0 if q_hat_ab_xy_0 is None else q_hat_ab_xy_0)
     gamma, sigma_w2, sigma_b2, *base = _settings(gamma, sigma_w2, sigma_b2, *starts)
     _check_data(norm, equations, batch, *base)
-    setting = Setting(architecture, norm, equations, batch, gamma, sigma_w2, sigma_b2)
+    if two_places != 1 and equations != "printed":
+        raise BnbookError(
+            f"equations {equations!r} have their own start of two places; expected the printed ones"
+        )
+    setting = Setting(architecture, norm, equations, batch, gamma, sigma_w2, sigma_b2, two_places)
     ahead = forward(setting, *base)
     behind = backward(setting, ahead)
     places = np.array(architecture.positions, dtype=float).reshape(-1, *[1] * gamma.ndim)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -60,15 +59,14 @@ def initialise(layers: Sequence[nn.Module], init: str, sigma_w2: float, sigma_b2
             nn.init.zeros_(layer.bias)
 
 
-def normalised(
-    layer: nn.Module, norm: Norm, dim: int, gamma: float, options: dict
-) -> tuple[nn.Module, nn.Module]:
-    """A layer and the normalizer of its outputs, γ set to a constant.
+def hidden(index: int, layer: nn.Module, norm: Norm, gamma: float, options: dict) -> dict[str, nn.Module]:
+    """A layer with the normalizer of its outputs and a ReLU: linear1 or conv1, norm1, relu1.
 
     "weight" reparametrises the layer instead, W = g V / ‖V‖ per unit (Salimans and Kingma 2016), which
     changes nothing at the start; its normalizer is the identity, as it is for "none".
     """
     features = layer.weight.shape[0]
+    kind, dim = ("conv", 2) if isinstance(layer, nn.Conv2d) else ("linear", 0)
     if callable(norm):
         normalizer = norm(features, dim, **options)
     elif norm == "weight":
@@ -78,10 +76,15 @@ def normalised(
     else:
         known = ", ".join([*NORMALIZERS, "weight"])
         raise BnbookError(f"unknown norm {norm!r}; expected a factory or one of {known}")
+    scale(normalizer, gamma)
+    return {f"{kind}{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
+
+
+def scale(normalizer: nn.Module, gamma: float) -> nn.Module:
+    """The normalizer with its γ, if it has one, at a constant."""
     if getattr(normalizer, "weight", None) is not None:
-        with torch.no_grad():
-            normalizer.weight.fill_(gamma)
-    return layer, normalizer
+        nn.init.constant_(normalizer.weight, gamma)
+    return normalizer
 
 
 def activation_points(model: nn.Module) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.models.building import Norm, initialise, linear, normalised, whole
+from bnbook.models.building import Norm, hidden, initialise, linear, whole
 
 
 def cnn(
@@ -49,8 +49,7 @@ def cnn(
     initialise([*convolutions, readout], init, sigma_w2, sigma_b2)
     modules: OrderedDict[str, nn.Module] = OrderedDict()
     for index, layer in enumerate(convolutions, start=1):
-        layer, normalizer = normalised(layer, norm, 2, gamma, norm_options)
-        modules |= {f"conv{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
+        modules |= hidden(index, layer, norm, gamma, norm_options)
     modules["flatten"] = nn.Flatten()
     modules[f"linear{len(convolutions) + 1}"] = readout
     return nn.Sequential(modules)

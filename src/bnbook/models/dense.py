@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.models.building import Norm, initialise, linear, normalised, whole
+from bnbook.models.building import Norm, hidden, initialise, linear, whole
 
 
 def mlp(
@@ -33,8 +33,7 @@ def mlp(
     initialise(layers, init, sigma_w2, sigma_b2)
     modules: OrderedDict[str, nn.Module] = OrderedDict(flatten=nn.Flatten())
     for index, layer in enumerate(layers[:-1], start=1):
-        layer, normalizer = normalised(layer, norm, 0, gamma, norm_options)
-        modules |= {f"linear{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
+        modules |= hidden(index, layer, norm, gamma, norm_options)
     modules[f"linear{len(layers)}"] = layers[-1]
     return nn.Sequential(modules)
 
@@ -64,8 +63,8 @@ def deep_linear(
     modules: OrderedDict[str, nn.Module] = OrderedDict()
     for index, layer in enumerate(layers, start=1):
         if index < depth or normalize_last:
-            layer, normalizer = normalised(layer, norm, 0, gamma, norm_options)
-            modules |= {f"linear{index}": layer, f"norm{index}": normalizer}
+            modules |= hidden(index, layer, norm, gamma, norm_options)
+            del modules[f"relu{index}"]
         else:
             modules[f"linear{index}"] = layer
     return nn.Sequential(modules)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.models.building import initialise, linear, whole
+from bnbook.models.building import initialise, linear, scale, whole
 from bnbook.normalizers import NORMALIZERS, make_normalizer
 
 STAGES = (64, 128, 256, 512)  # channels; each stage but the first halves the map
@@ -80,11 +79,7 @@ def resnet(
     initialise([*drawn, readout], init, sigma_w2, sigma_b2)
 
     def normalizer(units: int) -> nn.Module:
-        made = make_normalizer(norm, units, 2, **norm_options)
-        if getattr(made, "weight", None) is not None:
-            with torch.no_grad():
-                made.weight.fill_(gamma)
-        return made
+        return scale(make_normalizer(norm, units, 2, **norm_options), gamma)
 
     for block in [m for part in modules.values() for m in part.modules() if isinstance(m, PreActBlock)]:
         block.norm1, block.norm2 = normalizer(block.conv1.in_channels), normalizer(block.conv2.in_channels)

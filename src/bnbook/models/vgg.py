@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.models.building import Norm, convolution, initialise, linear, normalised, whole
+from bnbook.models.building import Norm, convolution, hidden, initialise, linear, whole
 
 # Channels of the 3×3 convolutions, 0: 2×2 maximum pooling. Simonyan, Zisserman 2014, columns A and D.
 VGG_A = (64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
@@ -26,6 +26,7 @@ def vgg(
     sigma_w2: float = 2.0,
     sigma_b2: float = 0.5,
     gamma: float = 1.0,
+    plan: Sequence[int] = VGG_A,
     **norm_options,
 ) -> nn.Sequential:
     """VGG-A, eight convolutions and three fully connected layers: (B, channels, size, size) → (B, classes).
@@ -34,15 +35,48 @@ def vgg(
     relu1, pool1, ..., conv8, norm8, relu8, pool5, flatten, linear9, norm9, relu9, linear10, norm10, relu10,
     linear11; biases stay in every arm. width multiplies all hidden widths (rounded, at least 4).
     norm: a normalizer's name with its options, "weight", or a factory (features, dim) -> Module.
-    init, sigma_w2, sigma_b2: see `initialise`; gamma: the normalizers' first γ.
+    init, sigma_w2, sigma_b2: see `initialise`; gamma: the normalizers' first γ; plan: channels, 0 for a pooling.
 
     Santurkar et al. 2018 (appendix A.1) say "VGG" for CIFAR-10 and no more: which depth, the two hidden fully
     connected layers (4096 wide in the original for 224×224 images; 512 here, as five poolings leave 1×1
     positions of 512 channels), their normalizers, and the absence of dropout are this book's choices.
     Errors: BnbookError for an image size that is no multiple of 32, a width of 0 or less, an unknown name.
     """
-    shape, weights = (width, classes, channels, image_size), (init, sigma_w2, sigma_b2)
-    return _network("VGG-A", VGG_A, *shape, *weights, norm, gamma, norm_options)
+    if whole("image_size", image_size) % 32:
+        raise BnbookError(f"image_size {image_size} of a VGG; expected a multiple of 32, for five poolings")
+    if not width > 0:
+        raise BnbookError(f"width {width} of a VGG; expected a factor above 0, such as 0.25")
+
+    def scaled(units: int) -> int:
+        return max(4, int(units * width + 0.5))
+
+    layers: list[nn.Module] = []
+    features = channels
+    for units in plan:
+        layers.append(convolution(features, scaled(units)) if units else nn.MaxPool2d(2))
+        features = scaled(units) if units else features
+    layers.append(nn.Flatten())
+    features *= (image_size // 32) ** 2
+    for units in HIDDEN:
+        layers.append(linear(features, scaled(units)))
+        features = scaled(units)
+    readout = linear(features, classes)
+    drawn = [layer for layer in layers if hasattr(layer, "weight")]
+    initialise([*drawn, readout], init, sigma_w2, sigma_b2)
+
+    modules: OrderedDict[str, nn.Module] = OrderedDict()
+    index = pools = 0
+    for layer in layers:
+        if layer in drawn:
+            index += 1
+            modules |= hidden(index, layer, norm, gamma, norm_options)
+        elif isinstance(layer, nn.MaxPool2d):
+            pools += 1
+            modules[f"pool{pools}"] = layer
+        else:
+            modules["flatten"] = layer
+    modules[f"linear{index + 1}"] = readout
+    return nn.Sequential(modules)
 
 
 def vgg16(
@@ -67,58 +101,5 @@ def vgg16(
     Source: mean-field paper, section 6.5, which names the network and no more. Errors: BnbookError for an
     image size that is no multiple of 32, a width of 0 or less, an unknown name.
     """
-    shape, weights = (width, classes, channels, image_size), (init, sigma_w2, sigma_b2)
-    return _network("VGG-16", VGG_D, *shape, *weights, norm, gamma, norm_options)
-
-
-def _network(
-    name: str,
-    plan: Sequence[int],
-    width: float,
-    classes: int,
-    channels: int,
-    image_size: int,
-    init: str,
-    sigma_w2: float,
-    sigma_b2: float,
-    norm: Norm,
-    gamma: float,
-    norm_options: dict,
-) -> nn.Sequential:
-    if whole("image_size", image_size) % 32:
-        raise BnbookError(f"image_size {image_size} of {name}; expected a multiple of 32, for five poolings")
-    if not width > 0:
-        raise BnbookError(f"width {width} of {name}; expected a factor above 0, such as 0.25")
-
-    def scaled(units: int) -> int:
-        return max(4, int(units * width + 0.5))
-
-    layers: list[nn.Module] = []
-    features = channels
-    for units in plan:
-        layers.append(convolution(features, scaled(units)) if units else nn.MaxPool2d(2))
-        features = scaled(units) if units else features
-    layers.append(nn.Flatten())
-    features *= (image_size // 32) ** 2
-    for units in HIDDEN:
-        layers.append(linear(features, scaled(units)))
-        features = scaled(units)
-    readout = linear(features, classes)
-    drawn = [layer for layer in layers if hasattr(layer, "weight")]
-    initialise([*drawn, readout], init, sigma_w2, sigma_b2)
-
-    modules: OrderedDict[str, nn.Module] = OrderedDict()
-    index = pools = 0
-    for layer in layers:
-        if isinstance(layer, nn.MaxPool2d):
-            pools += 1
-            modules[f"pool{pools}"] = layer
-        elif isinstance(layer, nn.Flatten):
-            modules["flatten"] = layer
-        else:
-            index += 1
-            kind, dim = ("conv", 2) if isinstance(layer, nn.Conv2d) else ("linear", 0)
-            layer, normalizer = normalised(layer, norm, dim, gamma, norm_options)
-            modules |= {f"{kind}{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
-    modules[f"linear{index + 1}"] = readout
-    return nn.Sequential(modules)
+    shape, weights = (classes, channels, image_size), (init, sigma_w2, sigma_b2)
+    return vgg(width, norm, *shape, *weights, gamma, VGG_D, **norm_options)

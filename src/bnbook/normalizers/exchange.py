@@ -9,7 +9,6 @@ from torch import nn
 from bnbook.errors import BnbookError
 from bnbook.normalizers.base import BatchNormalizer
 from bnbook.normalizers.batch import BatchNorm
-from bnbook.normalizers.noisy import NoisyBatchNorm
 
 TWINS = {0: nn.BatchNorm1d, 2: nn.BatchNorm2d}
 
@@ -22,25 +21,16 @@ def as_torch(model: nn.Module) -> nn.Module:
     `model.load_state_dict(copy.state_dict())` takes back what such a tool did.
     Errors: BnbookError for a layer that pools over the batch and has no twin in torch (lp norms, noisy batch norm).
     """
-    found = deepcopy(model)
-    for name, layer in list(found.named_modules()):
-        if (
-            isinstance(layer, NoisyBatchNorm)
-            or isinstance(layer, BatchNormalizer)
-            and type(layer) is not BatchNorm
-        ):
+    whole = nn.Sequential(deepcopy(model))  # so that a layer alone is a part of something, too
+    for name, layer in list(whole[0].named_modules()):
+        if type(layer) is BatchNorm:
+            twin = TWINS[layer.dim](layer.features, layer.eps, layer.momentum).train(layer.training)
+            for part, values in (dict(layer.named_parameters()) | dict(layer.named_buffers())).items():
+                setattr(twin, part, values)
+            whole.set_submodule(f"0.{name}".rstrip("."), twin)
+        elif isinstance(layer, BatchNormalizer):
             raise BnbookError(
                 f"layer {name or 'itself'} is a {type(layer).__name__}, which torch does not have; expected a model "
                 'whose only layers over the batch are make_normalizer("batch", …) or torch\'s own'
             )
-        if type(layer) is not BatchNorm:
-            continue
-        twin = TWINS[layer.dim](layer.features, eps=layer.eps, momentum=layer.momentum)
-        twin.to(device=layer.weight.device, dtype=layer.weight.dtype).train(layer.training)
-        twin.load_state_dict(layer.state_dict())
-        for part in ("weight", "bias"):
-            getattr(twin, part).requires_grad_(getattr(layer, part).requires_grad)
-        if not name:
-            return twin
-        found.set_submodule(name, twin)
-    return found
+    return whole[0]

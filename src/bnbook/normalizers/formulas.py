@@ -84,26 +84,6 @@ def population_statistics(batches: Iterable[Array]) -> tuple[Array, Array]:
     return sum(means) / len(rows), m / (m - 1) * sum(variances) / len(rows)
 
 
-def fold_into_linear(
-    weight: Array, bias: Array | None, gamma: Array, beta: Array, mean: Array, var: Array, eps: float = 1e-5
-) -> tuple[Array, Array]:
-    """Weight and bias of the one affine layer that equals a linear layer and then batch norm at inference.
-
-    W' = diag(γ / sqrt(Var + eps)) W, b' = γ (b - E) / sqrt(Var + eps) + β. weight: (outputs, inputs); bias
-    (outputs,) or None; the rest (outputs,).
-    """
-    scale = gamma / (var + eps) ** 0.5
-    return weight * scale[:, None], ((0 if bias is None else bias) - mean) * scale + beta
-
-
-def fold_into_convolution(
-    weight: Array, bias: Array | None, gamma: Array, beta: Array, mean: Array, var: Array, eps: float = 1e-5
-) -> tuple[Array, Array]:
-    """The same for a convolution, weight (outputs, inputs, k, k): its output channels are the units."""
-    rows, folded_bias = fold_into_linear(weight.reshape(len(weight), -1), bias, gamma, beta, mean, var, eps)
-    return rows.reshape(weight.shape), folded_bias
-
-
 def _check_rows(x: Array) -> None:
     if len(x.shape) != 2 or x.shape[0] < 2:
         raise BnbookError(f"batch norm of rows, shape {tuple(x.shape)}; expected (m, C), m >= 2; use as_rows")
