@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 
+import page_cells
 import pytest
 import torch
 from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points, cnn, deep_linear, mlp, resnet, vgg, vgg16
-from bnbook.models.examples import Block
 from bnbook.normalizers import make_normalizer
 
 NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer")
@@ -186,7 +186,8 @@ def test_bad_input_is_one_clear_line(call, words):
 
 def test_the_attention_of_a_block_place_by_place():
     torch.manual_seed(0)
-    block, x = Block(True, 4), torch.randn(2, 3, 4)
+    block = page_cells.functions("practice/your-network")["Block"](True, 4)
+    x = torch.randn(2, 3, 4)
     for example, found in zip(x, block(x)):
         query, key, value = block.mix(block.before_attention(example)).split(4, 1)
         rows = []
