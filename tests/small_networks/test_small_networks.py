@@ -19,8 +19,8 @@ from bnbook.small_networks import (
     descent,
     full_batch,
     linear_growth,
-    train_hidden,
     train_model,
+    train_part,
     train_stack,
     works,
 )
@@ -128,7 +128,7 @@ def test_full_batches_are_the_same_batch_at_every_step():
     [
         (lambda: train((PhaseArm(**FC, examples=10**6), 0)), "do not fit"),
         (lambda: train((PhaseArm(**FC), 0), (PhaseArm(**FC, loss="cross_entropy"), 0)), "2 kinds of members"),
-        (lambda: train_hidden(PhaseArm(**FC, loss="cross_entropy"), 0, TEXTURES), "expected 'squared'"),
+        (lambda: train_part(PhaseArm(**FC, loss="cross_entropy"), 0, TEXTURES, "hidden"), "and 'squared'"),
         (lambda: train_model(PhaseArm(**FC, examples=20), 0, TEXTURES), "expected 'squared' on all"),
     ],
 )
@@ -150,7 +150,7 @@ def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_larges
 
 def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_them():
     arm = PhaseArm(**FC | dict(steps=40), learning_rate=0.3, momentum=0.0)
-    loss = train_hidden(arm, 0, TEXTURES, dtype=DOUBLE)
+    loss = train_part(arm, 0, TEXTURES, "hidden weights", dtype=DOUBLE)
     model, (images, labels) = network(arm, 0), full_batch(arm, 0, TEXTURES)
     hidden = [p for p in model.parameters() if p.ndim >= 2][:-1]
     optimizer = torch.optim.SGD(hidden, arm.learning_rate)

@@ -20,7 +20,7 @@ from bnbook.chapters import ingredients
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import train_stack as train_linear
-from bnbook.small_networks import PhaseArm, linear_growth, train_hidden, train_model, train_stack
+from bnbook.small_networks import PhaseArm, linear_growth, train_model, train_part, train_stack
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 from bnbook.training.first_gamma import ScaleArm
@@ -79,7 +79,7 @@ def alone(network):
         model, loss = train_model(arm, 2, dataset)
         return {
             "growth": [linear_growth(replace(arm, learning_rate=rate), 3, dataset) for rate in (0.01, 1.0)],
-            "hidden": train_hidden(arm, 1, dataset),
+            "hidden": train_part(arm, 1, dataset, "hidden weights"),
             "loss": loss,
             "readout": list(model.parameters())[-2].detach().numpy(),
         }

@@ -41,16 +41,13 @@ class Descent(Training):
             torch.tensor([getattr(each, name) for each, _ in members], dtype=torch.float64, device=device)
             for name in ("learning_rate", "momentum")
         )
-        self.gradient = self._zero()
-        self.velocity = self._zero() if self.momenta.any() else None
+        self.gradient = self.parameters.zero()
+        self.velocity = self.parameters.zero() if self.momenta.any() else None
         self.loss = torch.zeros_like(self.rates)
         self.diverged_at = torch.full_like(self.rates, math.inf)
         self.loss_steps = set(arm.loss_steps())
         self.losses: list[Tensor] = []
         self.probes: list[dict[str, Tensor]] = []
-
-    def _zero(self) -> Parameters:
-        return Parameters(*(torch.zeros_like(tensor) for tensor in self.parameters.tensors()))
 
     def make_step(self) -> None:
         """Loss and gradient after `step` updates, what is looked at there, and the next update if there is

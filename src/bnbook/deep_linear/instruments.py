@@ -38,13 +38,10 @@ def along(
     for length in lengths:
         loss, there = network.loss_and_gradients(parameters.moved(direction, length * rates), problem)
         change = gradient.minus(there)
-        found.append((loss, change.dot(change).sqrt(), there.dot(there).sqrt()))
-    columns = zip(*found) if found else [[]] * 3
-    empty = rates.new_empty(len(rates), 0)
-    return {
-        name: torch.stack(column, dim=1) if column else empty
-        for name, column in zip(("loss", "distance", "norm"), columns)
-    }
+        found.append(dict(loss=loss, distance=change.dot(change).sqrt(), norm=there.dot(there).sqrt()))
+    if not found:
+        return dict.fromkeys(("loss", "distance", "norm"), rates.new_empty(len(rates), 0))
+    return _columns(found)
 
 
 def random_direction(
@@ -67,8 +64,7 @@ def random_direction(
     if not trained_affine:
         stacked[1:] = [torch.zeros_like(tensor) for tensor in stacked[1:]]
     direction = Parameters(*stacked)
-    zero = Parameters(*(torch.zeros_like(tensor) for tensor in stacked))
-    return zero.moved(direction, -lengths / direction.dot(direction).sqrt())
+    return direction.zero().moved(direction, -lengths / direction.dot(direction).sqrt())
 
 
 def covariate_shift(
@@ -80,22 +76,15 @@ def covariate_shift(
     step of gradient descent; distance = ‖G_i - G'_i‖, cosine = G_i · G'_i / ‖G_i‖ ‖G'_i‖, norm = ‖G_i‖.
     Source: Santurkar et al. 2018, Definition 2.1 (NeurIPS; 2.2 in the captions of v1).
     """
-    distance, cosine, norm = [], [], []
-    for layer in range(len(parameters.weights)):
-        g = gradient.weights[layer]
-        if layer == 0:
-            shifted = g
-        else:
+    found = []
+    for layer, g in enumerate(gradient.weights):
+        shifted, norm = g, _length(g)
+        if layer:
             moved = parameters.moved(gradient, rates, layers=layer)
             shifted = network.loss_and_gradients(moved, problem)[1].weights[layer]
-        lengths = _length(g), _length(shifted)
-        distance.append(_length(g - shifted))
-        cosine.append((g * shifted).sum((1, 2)) / (lengths[0] * lengths[1]))
-        norm.append(lengths[0])
-    return {
-        name: torch.stack(value, dim=1)
-        for name, value in (("distance", distance), ("cosine", cosine), ("norm", norm))
-    }
+        cosine = (g * shifted).sum((1, 2)) / (norm * _length(shifted))
+        found.append(dict(distance=_length(g - shifted), cosine=cosine, norm=norm))
+    return _columns(found)
 
 
 def activations(network: Network, parameters: Parameters, problem: Problem) -> dict[str, Tensor]:
@@ -104,20 +93,31 @@ def activations(network: Network, parameters: Parameters, problem: Problem) -> d
 
     handed_on_mean, handed_on_deviation, handed_on_quantiles: the same of what the next layer gets.
     """
-    found: dict[str, list[Tensor]] = {}
-    levels = problem.inputs.new_tensor(LEVELS)
+    found, levels = [], problem.inputs.new_tensor(LEVELS)
     for layer in network.forward(parameters, problem):
+        found.append({})
         for prefix, rows in (("", layer.linear), ("handed_on_", layer.handed_on)):
-            deviation = ((rows[:, 1:] ** 2).sum(1) / problem.examples).sqrt()
             values = torch.bmm(rows[:, :, :1].transpose(1, 2), problem.basis)[:, 0]  # (S, m)
-            found.setdefault(f"{prefix}mean", []).append(rows[:, 0] / problem.examples**0.5)
-            found.setdefault(f"{prefix}deviation", []).append(deviation)
-            found.setdefault(f"{prefix}quantiles", []).append(torch.quantile(values, levels, dim=1).T)
-    return {name: torch.stack(value, dim=1) for name, value in found.items()}
+            found[-1] |= {
+                f"{prefix}mean": rows[:, 0] / problem.examples**0.5,
+                f"{prefix}deviation": _deviation(rows, problem),
+                f"{prefix}quantiles": torch.quantile(values, levels, dim=1).T,
+            }
+    return _columns(found)
+
+
+def _columns(found: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Of layers or lengths, each with its values (S, ...): all of them, (S, K, ...)."""
+    return {name: torch.stack([one[name] for one in found], dim=1) for name in found[0]}
 
 
 def _length(matrices: Tensor) -> Tensor:
     return (matrices * matrices).sum((1, 2)).sqrt()
+
+
+def _deviation(rows: Tensor, problem: Problem) -> Tensor:
+    """Of each unit over the examples, (S, N)."""
+    return ((rows[:, 1:] ** 2).sum(1) / problem.examples).sqrt()
 
 
 def correlations(network: Network, parameters: Parameters, problem: Problem) -> dict[str, Tensor]:
@@ -138,7 +138,7 @@ def correlations(network: Network, parameters: Parameters, problem: Problem) -> 
     medians, shares = [], []
     for index in range(len(layers) - 1, -1, -1):
         x = layers[index - 1].handed_on if index else problem.inputs
-        deviation = ((layers[index].linear[:, 1:] ** 2).sum(1) / problem.examples).sqrt()  # (S, N), of y_j
+        deviation = _deviation(layers[index].linear, problem)  # (S, N), of y_j
         squares = (g**2).sum(1)[:, :, None] * (x**2).sum(1)[:, None]  # (S, N, N): output j, input i
         c = (torch.bmm(g.transpose(1, 2), x) ** 2 / squares).flatten(1)
         bounded = deviation.repeat_interleave(x.shape[2], 1) >= (1 + c**-0.5) / 2

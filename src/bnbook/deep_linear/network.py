@@ -51,6 +51,9 @@ class Parameters:
     def minus(self, other: Parameters) -> Parameters:
         return Parameters(*(a - b for a, b in zip(self.tensors(), other.tensors())))
 
+    def zero(self) -> Parameters:
+        return Parameters(*(torch.zeros_like(tensor) for tensor in self.tensors()))
+
 
 @dataclass(frozen=True)
 class Network:
@@ -69,11 +72,6 @@ class Network:
         gamma = problem.weights.new_ones(count, members, width)
         return Parameters(problem.weights.clone(), gamma, torch.zeros_like(gamma))
 
-    def loss(self, parameters: Parameters, problem: Problem) -> Tensor:
-        """scale · Σ ‖f(x) - A x‖² over the examples, (S,)."""
-        outputs = self.forward(parameters, problem)[-1].handed_on
-        return self.scale * ((outputs - problem.targets) ** 2).sum((1, 2))
-
     def loss_and_gradients(self, parameters: Parameters, problem: Problem) -> tuple[Tensor, Parameters]:
         """The loss (S,) and its gradients, those for γ and β zero where they are not trained.
 
@@ -84,7 +82,7 @@ class Network:
         layers = self.forward(parameters, problem)
         error = layers[-1].handed_on - problem.targets
         loss = self.scale * (error * error).sum((1, 2))
-        gradients = Parameters(*(torch.zeros_like(tensor) for tensor in parameters.tensors()))
+        gradients = parameters.zero()
         g = (2 * self.scale) * error
         for index in range(len(layers) - 1, -1, -1):
             layer = layers[index]

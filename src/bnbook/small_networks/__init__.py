@@ -4,7 +4,7 @@ arm: the settings of a member · stack: many networks as one · descent: trainin
 where it breaks · alone: one network in its linear regime, in part, and trained.
 """
 
-from bnbook.small_networks.alone import full_batch, linear_growth, train_hidden, train_model, train_part
+from bnbook.small_networks.alone import full_batch, linear_growth, train_model, train_part
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.boundary import bisect, works
 from bnbook.small_networks.descent import train_stack
@@ -14,7 +14,6 @@ __all__ = [
     "bisect",
     "full_batch",
     "linear_growth",
-    "train_hidden",
     "train_model",
     "train_part",
     "train_stack",

@@ -4,7 +4,7 @@ training."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, repeat
 
 import numpy as np
@@ -16,6 +16,7 @@ from bnbook.data import Dataset, normalise
 from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError
 from bnbook.small_networks.arm import PhaseArm
+from bnbook.small_networks.descent import first_choice
 
 #: The share of the way from the first outputs to the targets; what is left is small against where the network
 #: bends.
@@ -26,8 +27,7 @@ LINEAR_STEPS = 30
 def full_batch(arm: PhaseArm, seed: int, dataset: Dataset) -> tuple[Tensor, Tensor]:
     """Images (B, C, H, W) and labels (B,) that a training on one full batch of `arm.batch_size` has from this
     seed."""
-    generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randperm(len(dataset.train_labels), generator=generator)[: arm.batch_size]
+    chosen = first_choice(dataset, seed, arm.batch_size)
     return normalise(dataset.train_images[chosen], dataset), dataset.train_labels[chosen]
 
 
@@ -58,25 +58,13 @@ def linear_growth(
     return left if math.isfinite(left) else math.inf
 
 
-def train_hidden(
-    arm: PhaseArm, seed: int, dataset: Dataset, *, dtype: torch.dtype = torch.float32
-) -> np.ndarray:
-    """Loss of each step before its update, (T,), where only the weights of the hidden layers are trained, one
-    full batch.
-
-    Readout, biases, γ and β stay as drawn. With batch norm the outputs do not change if such a weight matrix
-    is multiplied by a number, so that its gradient is orthogonal to it and a step without momentum can only
-    make it longer. BnbookError for a loss other than the squared error.
-    """
-    if arm.loss != "squared":
-        raise BnbookError(f"loss {arm.loss!r} on one batch; expected 'squared'")
-    model, images, targets = _begin(arm, seed, dataset, dtype)
-    weights = [p for p in model.parameters() if p.ndim >= 2][:-1]
-    return _descend(model, weights, repeat((images, targets), arm.steps), arm)
-
-
 #: Which parameters `train_part` moves, of those in the order of the network: the readout's are the last two.
-PARTS = {"all": slice(None), "hidden": slice(None, -2), "readout": slice(-2, None)}
+PARTS: dict[str, Callable[[list[Tensor]], list[Tensor]]] = {
+    "all": lambda parameters: parameters,
+    "hidden": lambda parameters: parameters[:-2],
+    "hidden weights": lambda parameters: [p for p in parameters if p.ndim >= 2][:-1],
+    "readout": lambda parameters: parameters[-2:],
+}
 
 
 def train_part(
@@ -84,15 +72,17 @@ def train_part(
 ) -> np.ndarray:
     """Loss of each step before its update, (T,), where one part of the network is trained, on one full batch.
 
-    part: "all"; "hidden", all but the readout's weights and biases, so γ and β too; "readout", these two
-    alone. The rest stays as drawn. BnbookError for another part, for a loss other than the squared error.
+    part: "all"; "hidden", all but the readout's weights and biases, so γ and β too; "hidden weights"; "readout",
+    weights and biases. The rest stays as drawn. With batch norm the outputs do not change if a hidden weight matrix is
+    multiplied by a number, so that its gradient is orthogonal to it and a step without momentum can only make it
+    longer. BnbookError for another part, for a loss other than the squared error.
     """
     if part not in PARTS or arm.loss != "squared":
         raise BnbookError(
             f"part {part!r}, loss {arm.loss!r}; expected one of {', '.join(PARTS)}, and 'squared'"
         )
     model, images, targets = _begin(arm, seed, dataset, dtype)
-    return _descend(model, list(model.parameters())[PARTS[part]], repeat((images, targets), arm.steps), arm)
+    return _descend(model, PARTS[part](list(model.parameters())), repeat((images, targets), arm.steps), arm)
 
 
 def train_model(

@@ -13,7 +13,7 @@ from torch import Tensor
 from bnbook.data import Dataset, fixed_sample, normalise
 from bnbook.errors import BnbookError
 from bnbook.small_networks.arm import PhaseArm
-from bnbook.small_networks.stack import Stack, stack_models
+from bnbook.small_networks.stack import Statistics, stack_models
 from bnbook.training.resumable import Arrays, Training
 
 Member = tuple[PhaseArm, int]  # settings and seed
@@ -44,7 +44,7 @@ class Descent(Training):
         (self.arm,), where = shared, dataset.device
         super().__init__(self.arm.steps, where, threads)
         self.dataset, self.dtype = dataset, dtype
-        self.stack = _drawn(members, dataset, dtype)
+        self.stack = stack_models([arm.drawn(seed, dataset).to(where, dtype) for arm, seed in members])
         self.stack.unfolded = where.type != "cpu" if unfolded is None else unfolded
         self.rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
         self.velocity = [torch.zeros_like(p) for p in self.stack.parameters]
@@ -79,8 +79,25 @@ class Descent(Training):
         found = {
             "loss": self.losses,
             "exploded_step": torch.where(lived < self.steps, lived, torch.inf),
-        } | _tested(self.stack, self.arm, self.dataset, self.alive, self.dtype)
+            **dict.fromkeys(("test_loss", "test_accuracy"), torch.full_like(lived, torch.nan)),
+        }
+        if self.arm.test_examples:
+            found |= {name: torch.where(self.alive, seen, torch.nan) for name, seen in self._tested().items()}
         return {name: value.double().cpu().numpy() for name, value in found.items()}
+
+    @torch.no_grad()
+    def _tested(self) -> dict[str, Tensor]:
+        def answers(split: str, count: int, statistics: Statistics | None = None) -> tuple:
+            images, labels = fixed_sample(self.dataset, count, split)
+            images = normalise(images, self.dataset).to(self.dtype).expand(len(self.alive), *images.shape)
+            return *self.stack(images, statistics), labels.expand(len(self.alive), -1)
+
+        statistics = None
+        if self.arm.norm == "batch":
+            statistics = answers("train", min(STATISTICS_EXAMPLES, len(self.dataset.train_labels)))[1]
+        outputs, _, targets = answers("test", self.arm.test_examples, statistics)
+        accuracy = (outputs.argmax(-1) == targets).double().mean(1)
+        return {"test_loss": member_loss(outputs, targets, self.arm.loss).double(), "test_accuracy": accuracy}
 
 
 def start(members: Sequence[Member], dataset: Dataset, threads: int | None = None) -> Descent:
@@ -143,38 +160,10 @@ def member_loss(outputs: Tensor, targets: Tensor, kind: str) -> Tensor:
     return flat.view(targets.shape).mean(1)
 
 
-def _drawn(members: Sequence[Member], dataset: Dataset, dtype: torch.dtype) -> Stack:
-    networks = [arm.drawn(seed, dataset).to(dtype) for arm, seed in members]
-    stack = stack_models(networks)
-    for group in (stack.weights, stack.biases, stack.gammas, stack.betas):
-        group[:] = [p.to(dataset.device) for p in group]
-    return stack
-
-
-def _tested(
-    stack: Stack, arm: PhaseArm, dataset: Dataset, alive: Tensor, dtype: torch.dtype
-) -> dict[str, Tensor]:
-    members = len(alive)
-    loss, accuracy = (
-        torch.full((members,), torch.nan, device=alive.device, dtype=torch.float64) for _ in range(2)
-    )
-    if not arm.test_examples:
-        return {"test_loss": loss, "test_accuracy": accuracy}
-    with torch.no_grad():
-        seen, _ = fixed_sample(dataset, min(STATISTICS_EXAMPLES, len(dataset.train_labels)), "train")
-        statistics = (
-            stack(_for_all(normalise(seen, dataset).to(dtype), members))[1] if arm.norm == "batch" else None
-        )
-        images, labels = fixed_sample(dataset, arm.test_examples, "test")
-        outputs = stack(_for_all(normalise(images, dataset).to(dtype), members), statistics)[0]
-        targets = labels.expand(members, -1)
-        loss = torch.where(alive, member_loss(outputs, targets, arm.loss).double(), loss)
-        accuracy = torch.where(alive, (outputs.argmax(-1) == targets).double().mean(1), accuracy)
-    return {"test_loss": loss, "test_accuracy": accuracy}
-
-
-def _for_all(images: Tensor, members: int) -> Tensor:
-    return images.expand(members, *images.shape)
+def first_choice(dataset: Dataset, seed: int, count: int) -> Tensor:
+    """Which training images a member of this seed has where it does not have all, (count,)."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randperm(len(dataset.train_labels), generator=generator)[:count]
 
 
 class MemberBatches:
@@ -190,26 +179,18 @@ class MemberBatches:
                 f"{len(dataset.train_labels)} training "
                 "images; expected fewer"
             )
-        self.names = sorted(set(seeds))
-        self.place = torch.tensor([self.names.index(seed) for seed in seeds])
-        self.generators = {seed: torch.Generator().manual_seed(1_000_003 + seed) for seed in self.names}
-        self.kept = (
-            {  # which examples a member trains on: its own choice, by its seed
-                seed: torch.randperm(
-                    len(dataset.train_labels), generator=torch.Generator().manual_seed(seed)
-                )[: self.count]
-                for seed in self.names
-            }
-            if arm.examples
-            else {}
-        )
+        self.seeds, every = seeds, torch.arange(self.count)
+        self.generators = {seed: torch.Generator().manual_seed(1_000_003 + seed) for seed in seeds}
+        self.kept = {
+            s: first_choice(dataset, s, self.count) if arm.examples else every for s in self.generators
+        }
         self._begin_epoch()
 
     def __next__(self) -> tuple[Tensor, Tensor]:
         """Images (S, B, C, H, W) and labels (S, B)."""
         if self.at + self.size > self.count:
             self._begin_epoch()
-        chosen = self.orders[:, self.at : self.at + self.size][self.place]
+        chosen = self.orders[:, self.at : self.at + self.size]
         self.at += self.size
         images = normalise(self.dataset.train_images[chosen.flatten()], self.dataset).to(self.dtype)
         return images.view(*chosen.shape, *images.shape[1:]), self.dataset.train_labels[chosen]
@@ -226,7 +207,8 @@ class MemberBatches:
 
     def _begin_epoch(self) -> None:
         self.epoch = {seed: generator.get_state() for seed, generator in self.generators.items()}
-        orders = [torch.randperm(self.count, generator=self.generators[seed]) for seed in self.names]
-        if self.kept:
-            orders = [self.kept[seed][order] for seed, order in zip(self.names, orders)]
-        self.orders, self.at = torch.stack(orders).to(self.dataset.device), 0
+        orders = {
+            seed: self.kept[seed][torch.randperm(self.count, generator=generator)]
+            for seed, generator in self.generators.items()
+        }
+        self.orders, self.at = torch.stack([orders[seed] for seed in self.seeds]).to(self.dataset.device), 0

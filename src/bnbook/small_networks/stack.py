@@ -102,18 +102,10 @@ def stack_models(models: Sequence[nn.Sequential]) -> Stack:
     layers = [[m for m in model if isinstance(m, (nn.Linear, nn.Conv2d))] for model in models]
     norms = [[m for m in model if hasattr(m, "running_mean")] for model in models]
 
-    def side_by_side(of: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-        return [
-            torch.stack([t.detach().flatten(1).T if t.ndim > 1 else t.detach() for t in one])
-            for one in zip(*of)
-        ]
+    def side_by_side(parts: Sequence[Sequence[nn.Module]], name: str) -> list[Tensor]:
+        columns = ([getattr(m, name).detach() for m in column] for column in zip(*parts))
+        return [torch.stack([t.flatten(1).T if t.ndim > 1 else t for t in column]) for column in columns]
 
     first = layers[0][0]
-    return Stack(
-        side_by_side([[m.weight for m in own] for own in layers]),
-        side_by_side([[m.bias for m in own] for own in layers]),
-        side_by_side([[m.weight for m in own] for own in norms]),
-        side_by_side([[m.bias for m in own] for own in norms]),
-        first.kernel_size[0] if isinstance(first, nn.Conv2d) else None,
-        first.stride[0] if isinstance(first, nn.Conv2d) else 1,
-    )
+    places = (first.kernel_size[0], first.stride[0]) if isinstance(first, nn.Conv2d) else (None, 1)
+    return Stack(*(side_by_side(parts, k) for parts in (layers, norms) for k in ("weight", "bias")), *places)
