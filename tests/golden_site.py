@@ -4,6 +4,7 @@ anew, and `git diff` says what changed."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,7 +72,6 @@ ODD = {
         "corrected", tests=[part("", role="printed", holds=False), part("if `a<b`", role="corrected")]
     ),
     "sizes": row("sizes", rungs=True, of="claim-1", tests=[part("An eighth."), part("Whole.", **MISSING)]),
-    "one size": row("one-size", rungs=True, tests=[part("An eighth.")]),
     "five": row("five", tests=[part("", sign_p=0.2)]),
     "open": row(
         "open",
@@ -83,8 +83,13 @@ ODD = {
     "nothing": row(
         "nothing", "not run", tests=[], effect=None, interval=None, other_margins=None, profile=None
     ),
-    "ours": row("ours", says="The book's own question: is <it>?", kind="question", remark="it <turned>"),
-    "asked": row("asked", says="Is it; we read, by 2 $< 3$.", kind="question", changed=["<why>"]),
+    "ours": row(
+        "ours",
+        says="The book's own question: is <it>; we read, by 2 $< 3$?",
+        kind="question",
+        remark="it <turned>",
+        changed=["<why>"],
+    ),
     "place": row(
         "place", source={"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}, was="l2 <was>"
     ),
@@ -100,24 +105,19 @@ INSTRUMENTS = [
 
 def blocks() -> Iterator[tuple[str, str]]:
     """Name and text of all that is shown."""
-    few, every = [row("a"), *ODD.values()], [*rows(), *ODD.values()]
+    every = [*rows(), *ODD.values()]
     for name, test in PLOTTED.items():
         yield f"plot {name}", verdicts.plot(test)
-    for one in few:
-        yield f"item {one['id']}", verdicts.item(one)
-        yield f"words {one['id']}", verdicts.in_words(one, "../")
     for one in ODD.values():
-        yield (
-            f"row {one['id']}",
-            verdicts.folded(one, verdicts.beside(one, every, INSTRUMENTS, "../"), ["by <x>"], [], "", "../"),
+        known = verdicts.beside(one, every, INSTRUMENTS, "../")
+        told = (["laptop: <open>"], "coin-<x>") if one["id"] in ("ours", "if") else ([], "")
+        shown = verdicts.folded(
+            one | {"locked": "2026-11-20" * bool(told[0])}, known, ["by <x>"], *told, "../"
         )
-    for one in (ODD["asked"], ODD["if"]):
-        yield (
-            f"full row {one['id']}",
-            verdicts.folded(one | {"locked": "2026-11-20"}, "", [], ["laptop: <open>"], "coin-<x>", "../"),
-        )
-    yield "board", verdicts.board(rows()[:5], CHAPTERS)
-    yield "waffle", verdicts.waffle(every)
+        yield f"row {one['id']}", PLOT.sub("", shown)
+        yield f"words {one['id']}", verdicts.in_words(one, "../")
+    yield "board", PLOT.sub("", verdicts.board([*rows()[3:5], *ODD.values()], CHAPTERS))
+    yield "waffle", verdicts.waffle([*rows()[:5], ODD["ours"], ODD["sizes"], ODD["if"]])
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
     yield "squares", pages.of_all([], ledger)["squares"](None)
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
@@ -125,26 +125,24 @@ def blocks() -> Iterator[tuple[str, str]]:
     for options in ("", "log", "factor", "percent"):
         yield f"dots {options}", pages.with_dots(DOTS.format(options), drawn("laptop", VALUES), "index.md")
     yield "dots of a short run", pages.with_dots(DOTS.format(""), drawn("smoke", {"b": [4.0]}), "index.md")
-    yield (
-        "cite",
-        citing.citation("A 5 % <coin>", "part/coin", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02"),
-    )
     yield "not run", pages.unanswered(UNANSWERED, "part/coin")
-    yield (
-        "brief",
-        "\n".join([*map(verdicts.brief, SAID), *(verdicts.brief(SAID[1], most) for most in (12, 17))]),
-    )
+    beginnings = [*map(verdicts.brief, SAID), *(verdicts.brief(SAID[1], most) for most in (12, 17))]
+    yield "brief", "\n".join(beginnings)
     for pair in (SAID[1:3], SAID[2:4]):
         yield "told apart", "\n".join(verdicts.told_apart([*pair, "It ends."]))
-    own = row("claim-1")
-    for copies in (0, 1, 2, 3):
+    for copies in (0, 1, 2):
         siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
-        yield f"beside {copies}", verdicts.beside(own, [own, *siblings], INSTRUMENTS, "../")
+        yield (
+            f"beside {copies}",
+            verdicts.beside(row("claim-1"), [row("claim-1"), *siblings], INSTRUMENTS, "../"),
+        )
     yield from of_sources()
     yield "tags", verdicts.macro("foot.html.j2", "tags")('A "title"', "said <so>", "a.png", "data:,")
     yield "ways", verdicts.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 
 
+#: A forest plot, which stands by itself above.
+PLOT = re.compile(r'<svg class="forest.*?</svg>', re.S)
 UNANSWERED = """Before {{ mean:x }}.
 :::{admonition} In short
 :class: answer
@@ -200,17 +198,7 @@ LADDER = {"source": {"key": "santurkar2018", "version": "v1"}, "figure": "speed"
 LADDER |= {"claims": [{"id": "faster", "source": "Figure 1", "says": "It is <faster>.", "test": BY_SIZE}]}
 LADDER["claims"].append(LADDER["claims"][0] | {"id": "narrow", "says": "It is narrow.", "rungs": ["a", "c"]})
 #: Of claims, how each comes out at the three sizes: up, down, open or not reached.
-CAME_OUT = (
-    "do- ud- -o-",
-    "do- ud- -o- ---",
-    "ud- ud- do-",
-    "do-",
-    "---",
-    "ud- uo-",
-    "ddu ud- uoo udu uod",
-    "ddu",
-    "uou",
-)
+CAME_OUT = ("do- ud- -o- ---", "ud- uo-", "do-", "---", "ddu ud- uoo udu uod", "ddu", "uou")
 
 
 def of_sizes(folder: str) -> Iterator[tuple[str, str]]:
@@ -232,7 +220,8 @@ def of_sizes(folder: str) -> Iterator[tuple[str, str]]:
 
     for words in CAME_OUT:
         group = [judged(word) for word in words.split()]
-        yield f"sizes {words}", f"{rung_table(group)}\n\n{turned(group)}"
+        yield f"sizes {words}", turned(group)
+    yield "sizes", rung_table([judged(word) for word in ("do-", "ud-", "-o-", "---", "uo-")])
     yield "sizes of some", rung_table([judged("ud-"), judged("Udu", narrow)])
 
 
@@ -241,47 +230,39 @@ def of_sources() -> Iterator[tuple[str, str]]:
     with TemporaryDirectory() as folder, patch.dict(os.environ, {"BNBOOK_ROOT": folder}):
         root = Path(folder)
         tiny_book.write(root, FILE.parents[1] / "_config.yml")
-        bibliography = root / "book" / "references.bib"
-        bibliography.write_text(
-            bibliography.read_text() + "@misc{gossip,\n  title = {Whispers & <more>}\n}\n"
-        )
+        with (root / "book" / "references.bib").open("a") as file:
+            file.write("@misc{gossip,\n  title = {Whispers & <more>}\n}\n")
+        own = root / "book" / "part" / "coin.claims.yml"
+        claimed = yaml.safe_load(own.read_text())
+        claimed["claims"].append(claimed["claims"][0] | {"id": "coin-odd"})
+        song = {"source": {"key": "folklore", "version": "oral"}, "sentences": SENTENCES}
+        config = yaml.safe_load((root / "_config.yml").read_text())
         for name, content in (
+            ("book/part/coin.claims.yml", claimed),
             ("book/errata.yml", ERRATA),
-            (
-                "book/coverage/song.yml",
-                {"source": {"key": "folklore", "version": "oral"}, "sentences": SENTENCES},
-            ),
+            ("book/coverage/song.yml", song),
             ("book/instruments.yml", [BETA]),
-            ("tests/test_coin.py", "def test_toss_s_end():\n    pass\n"),
+            ("_config.yml", config | {"citation": CITATION}),
         ):
             (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(
-                content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
-            )
-        own = root / "book" / "part" / "coin.claims.yml"
-        listed = yaml.safe_load(own.read_text())
-        listed["claims"].append(listed["claims"][0] | {"id": "coin-odd"})
-        own.write_text(yaml.safe_dump(listed))
+            (root / name).write_text(yaml.safe_dump(content, allow_unicode=True))
+        (root / "tests").mkdir()
+        (root / "tests" / "test_coin.py").write_text("def test_toss_s_end():\n    pass\n")
         fair, odd = row("coin-fair", rests_on=["beta"], says="It is <so>; we read, twice."), row("coin-odd")
         shown = Pages({}, claims.load_claims())
         shown.__dict__["rows"] = {"coin-fair": fair, "coin-odd": odd}
         yield "errata", pages.errata(claims.load_errata(), select(["coin"]), shown)
         yield "coverage", pages.coverage(claims.load_coverage(), shown)
-        yield from of_sizes(folder)
-        for hub in (HUB, "https://gitlab.org/a/b", "https://code.example/a/b"):
-            for page in ("index", "part/coin", "scoreboard", "errata"):
-                yield (f"links {hub} {page}", shell.nav(hub, page))
-        told = yaml.safe_load((root / "_config.yml").read_text())
-        for about in (CITATION, {}):
-            (root / "_config.yml").write_text(yaml.safe_dump(told | {"citation": about}))
-            yield (
-                "cite",
-                citing.citation(
-                    "Is <it> & so?", "part/is-it", "https://x.org/p.html", "c0ffee" * 7, "2026-11-27"
-                ),
-            )
-            yield "cite the book", citing.citation("A book", "index", "", "", "")
         yield "instruments", pages.instruments(claims.load_instruments(), shown)
+        yield from of_sizes(folder)
+        for page in ("index", "part/coin", "scoreboard", "errata"):
+            yield f"links {page}", shell.nav(HUB, page)
+        for hub in ("https://gitlab.org/a/b", "https://code.example/a/b"):
+            yield f"links {hub}", shell.nav(hub, "part/coin")
+        about = "part/is-it", "https://x.org/p.html", "c0ffee" * 7, "2026-11-27"
+        yield "cite", citing.citation("Is <it> & so, by 5 %?", *about)
+        (root / "_config.yml").write_text(yaml.safe_dump(config | {"citation": {}}))
+        yield "cite the book", citing.citation("A book", "index", "", "", "")
 
 
 HUB = "https://github.com/someone/a-book"
