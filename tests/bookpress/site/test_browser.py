@@ -96,7 +96,8 @@ def test_each_check_refuses_a_broken_page(broken, check):
 
 def test_every_page_was_opened_in_both_themes(visits):
     assert "index.html" in visits.pages and "scoreboard.html" in visits.pages and visits.requests
-    assert len(visits.sights) == len(visits.pages) * len(WIDTHS) * len(THEMES)
+    assert len({(sight.page, sight.width) for sight in visits.sights}) == len(visits.pages) * len(WIDTHS)
+    assert len({(sight.page, sight.theme) for sight in visits.sights}) == len(visits.pages) * len(THEMES)
     assert any(sight.found["math"] for sight in visits.sights)
 
 
