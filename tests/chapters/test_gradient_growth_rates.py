@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -34,13 +35,9 @@ def test_all_three_numbers_of_the_linear_network():
         assert one.constant == pytest.approx((m - 1) / (m - 3))
         assert one.through == pytest.approx((m - 2) / (m - 3)) == pytest.approx(float(linear_growth(m)))
         assert growth(lambda x: x**2, m).through == pytest.approx(2 * (m - 1) / (m - 3))  # of degree 2
-
-
-def test_the_smallest_batch_and_a_small_slope():
+    assert growth(lambda x: 1e-3 * x, 8).through == pytest.approx(6 / 5)
     with pytest.raises(ValueError, match="at least 4"):
         growth("tanh", 3)
-    assert growth("tanh", 4).through > 0
-    assert growth(lambda x: 1e-3 * x, 8).through == pytest.approx(6 / 5)
 
 
 def test_a_residual_profile_by_hand():
@@ -76,9 +73,9 @@ def test_an_exponential_is_steady_and_a_power_is_not():
     assert PAGE["steadiness"](first, depths) == pytest.approx([1.0, 0.25, -0.25])
 
 
-def net(make=chain, **options):
+def net():
     torch.manual_seed(1)
-    return make((5, 6, 6, 10), "tanh", **options)
+    return chain((5, 6, 6, 10), "tanh")
 
 
 def test_gradients_of_the_batch():
@@ -86,8 +83,6 @@ def test_gradients_of_the_batch():
     model = net()
     expected = torch.autograd.grad(F.cross_entropy(model(inputs), labels), model.linear1.weight)[0].norm()
     assert gradients(net(), 8, 3).weight[0] == pytest.approx(expected.item(), rel=1e-5)
-    held = gradients(net(), 8, 3, "detached").weight[0]
-    assert held != pytest.approx(expected.item(), rel=1e-3)
 
 
 def test_roughness_is_the_worst_of_equal_distances():
@@ -109,56 +104,49 @@ def drawn(make, *arguments, seed=3, **options):
     return make(*arguments, **options)
 
 
-def test_a_residual_network_by_hand():
+def test_residual_networks_and_chains_by_hand():
     model, x = drawn(residual, (6, 5, 5, 3)).double(), torch.randn(7, 6).double()
+    norm = lambda z: (z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt()
+    weights = lambda model: [p for name, p in model.named_parameters() if p.ndim == 2]
+    first, inner, last = weights(model)
+    one = x @ first.T
+    two = one + torch.relu(norm(one)) @ inner.T
+    assert torch.allclose(model(x), torch.relu(norm(two)) @ last.T)
+    model = drawn(chain, (6, 2000, 40, 3), normalized={2}, sigma_b2=0.25).double()
+    assert model.linear1.bias.var().item() == pytest.approx(0.25, rel=0.1)
+    first, inner, last = weights(model)
+    two = norm(torch.relu(x @ first.T + model.linear1.bias) @ inner.T)  # which takes the biases away
+    assert torch.allclose(model(x), torch.relu(two) @ last.T + model.linear3.bias)
 
-    def norm(z):
-        return (z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt()
 
-    w = [p for name, p in model.named_parameters() if "weight" in name and p.ndim == 2]
-    one = x @ w[0].T
-    two = one + torch.relu(norm(one)) @ w[1].T
-    assert torch.allclose(model(x), torch.relu(norm(two)) @ w[2].T)
-
-
-@pytest.mark.parametrize("make", [chain, residual, lambda widths: chain(widths, normalized=[2])])
+@pytest.mark.parametrize("make", [residual, lambda widths: chain(widths, normalized=[2])])
 def test_a_stack_trains_as_single_networks_do(make):
     """Slow twin: each network alone, PyTorch's own layers and optimizer."""
-    widths, steps, rates = (6, 5, 5, 5, 10), 4, [0.05, 0.2]
+    widths, steps, rates = (6, 5, 5, 5, 10), 3, [0.05, 0.2]
     models = [drawn(make, widths, seed=seed).double() for seed in (0, 1)]
     images, labels = torch.randn(40, 6).double(), torch.arange(40) % 10
     batches = torch.stack([torch.stack([torch.randperm(40)[:12] for _ in range(steps)]) for _ in models])
-    before = [copy.deepcopy(model.state_dict()) for model in models]
+    before = copy.deepcopy(models)
     done = train(models, rates, images, labels, batches, [0, 2])
-    assert all(
-        torch.equal(a, b)
-        for model, old in zip(models, before)
-        for a, b in zip(old.values(), model.state_dict().values())
-    )
     assert done["loss"].shape == (2, 2, steps) and done["gradient"].shape == (2, 2, 2, 4)
-    for s, model in enumerate(models):
-        for a, rate in enumerate(rates):
-            alone = copy.deepcopy(model).train()
-            optimizer = torch.optim.SGD(alone.parameters(), lr=rate)
-            for t in range(steps):
-                chosen = batches[s, t]
-                outputs = alone(images[chosen])
-                loss = F.cross_entropy(outputs, labels[chosen])
-                optimizer.zero_grad()
-                loss.backward()
-                assert done["loss"][s, a, t] == pytest.approx(loss.item(), rel=1e-9)
-                assert done["accuracy"][s, a, t] == pytest.approx(
-                    (outputs.argmax(1) == labels[chosen]).double().mean().item()
-                )
-                if t in (0, 2):
-                    linears = [m.weight for m in alone.modules() if isinstance(m, torch.nn.Linear)]
-                    assert done["gradient"][s, a, t // 2] == pytest.approx(
-                        [w.grad.norm().item() for w in linears], rel=1e-8
-                    )
-                    assert done["size"][s, a, t // 2] == pytest.approx(
-                        [w.norm().item() for w in linears], rel=1e-10
-                    )
-                optimizer.step()
+    for s, a in product(range(2), range(2)):
+        assert all(torch.equal(p, q) for p, q in zip(before[s].parameters(), models[s].parameters()))
+        alone = before[s].train() if a else copy.deepcopy(before[s]).train()
+        linears = [m.weight for m in alone.modules() if isinstance(m, torch.nn.Linear)]
+        optimizer = torch.optim.SGD(alone.parameters(), lr=rates[a])
+        for t, chosen in enumerate(batches[s]):
+            outputs = alone(images[chosen])
+            loss = F.cross_entropy(outputs, labels[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            right = (outputs.argmax(1) == labels[chosen]).double().mean()
+            seen = done["loss"][s, a, t], done["accuracy"][s, a, t]
+            assert seen == pytest.approx((loss.item(), right.item()), rel=1e-9)
+            if t in (0, 2):
+                sizes = [[w.grad.norm().item() for w in linears], [w.norm().item() for w in linears]]
+                seen = np.array([done["gradient"][s, a, t // 2], done["size"][s, a, t // 2]])
+                assert seen == pytest.approx(np.array(sizes), rel=1e-8)
+            optimizer.step()
 
 
 def test_a_member_that_explodes_harms_nobody():
@@ -172,18 +160,16 @@ def test_a_member_that_explodes_harms_nobody():
 
 
 @pytest.mark.parametrize(
-    "kind, normalized", [("batch", 4), ("none", 0), ("one_first", 1), ("one_middle", 2), ("one_last", 4)]
+    "kind, normalized",
+    [("batch", None), ("none", []), ("one_first", [1]), ("one_middle", [2]), ("one_last", [4])],
 )
 def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
     widths, before = (6, 5, 5, 5, 5, 3), torch.get_rng_state()
-    found = list(draw_networks(kind, widths, 3, "tanh", sigma_w2=1.5))
-    assert torch.equal(before, torch.get_rng_state()) and len(found) == 3
-    where = {"batch": None, "none": []}.get(kind, [normalized])
-    own = drawn(chain, widths, "tanh", where, sigma_w2=1.5, seed=2)
-    assert str(own) == str(found[2])
-    (later,) = draw_networks(kind, widths, 1, "tanh", 2, sigma_w2=1.5)
-    assert all(torch.equal(a, b) for a, b in zip(later.parameters(), found[2].parameters()))
-    assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found[2].parameters()))
+    *_, found = draw_networks(kind, widths, 2, "tanh", 1, sigma_w2=1.5)
+    assert torch.equal(before, torch.get_rng_state())
+    own = drawn(chain, widths, "tanh", normalized, sigma_w2=1.5, seed=2)
+    assert str(own) == str(found)
+    assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found.parameters()))
 
 
 def test_what_trainings_came_to():
@@ -208,10 +194,7 @@ def test_one_network_at_its_largest_usable_rate():
     assert at_chosen(shares, [0.1, 1.0, 4.0], chosen)[:2].tolist() == [0.8, 0.6]
 
 
-SIZES = (4, 5, 6, 8, 16, 64, 1024)
-
-
-@pytest.mark.parametrize("m", [5, 6, 8, 16, 64])
+@pytest.mark.parametrize("m", [5, 8, 64])
 def test_the_cube_in_fractions(m):
     """Moments of a uniform point on the sphere: E y^(2a) = (2a-1)!! / n(n+2)…; the second value is c u +
     √(1-c²) v, u ⊥ v."""
@@ -239,9 +222,14 @@ def test_the_cube_in_fractions(m):
     assert growth(lambda x: x**3, m).through == pytest.approx(float(exact), rel=1e-10)
 
 
-@pytest.mark.parametrize("m", SIZES)
-def test_relu_by_quadrature(m):
-    assert growth("relu", m).through == pytest.approx(float(relu_growth(m)), rel=5e-5)
+@pytest.mark.parametrize("m", [4, 5, 8, 64, 1024])
+def test_relu_by_quadrature_and_by_the_mean_field_package(m):
+    """Derived there from equations for pairs of inputs, here from the sphere."""
+    found, network = growth("relu", m), FullyConnected((500,) * 14 + (10,))
+    assert found.through == pytest.approx(float(relu_growth(m)), rel=5e-5)
+    for equations, wanted in (("through_batch", float(relu_growth(m))), ("corrected", found.constant)):
+        q = solve(network, "batch", 1.3, 0.7, 0.2, equations, m).q_tilde
+        assert float(q[5] / q[6]) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_infinite_batches():
@@ -263,40 +251,21 @@ def test_infinite_batches():
     assert growth("tanh").through == pytest.approx(top / bottom, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["relu", "tanh", "linear"])
-def test_dense_jacobians_of_random_units(name):
+def test_dense_jacobians_of_random_units():
     """λ = σ_w² E‖G J‖² / (m-1) for J = ∂φ(BN(z))/∂z, z ~ N(0, σ_w² V): nothing derived by hand but V."""
-    m, draws = 12, 20_000
-    one = growth(name, m)
-    phi = {"relu": torch.relu, "tanh": torch.tanh, "linear": lambda x: x}[name]
-    z = (
-        torch.randn(draws, m, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-        * one.spread**0.5
-    )
+    m, draws, one = 12, 20_000, growth("tanh", 12)
+    z = torch.randn(draws, m, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
     def layer(z):
         centred = z - z.mean()
-        h = phi(centred / centred.square().mean().sqrt())
+        h = torch.tanh(centred / centred.square().mean().sqrt())
         return h - h.mean()
 
+    z = z * one.spread**0.5
     squares = torch.func.vmap(torch.func.jacrev(layer))(z).square().sum((1, 2)) / (m - 1)
     spread = torch.func.vmap(layer)(z).square().sum(1) / (m - 1)
     for values, expected in ((squares, one.through), (spread, one.spread)):
-        assert abs(values.mean() - expected) < 4 * values.std() / draws**0.5 + 1e-9
-
-
-@pytest.mark.parametrize("m", [4, 8, 64, 1024])
-def test_the_mean_field_package_says_the_same(m):
-    """Derived there from equations for pairs of inputs, here from the sphere."""
-    network = FullyConnected((500,) * 14 + (10,))
-    for equations, expected in (
-        ("through_batch", float(relu_growth(m))),
-        ("corrected", growth("relu", m).constant),
-    ):
-        q = solve(network, "batch", 1.3, 0.7, 0.2, equations, m).q_tilde
-        assert float(q[5] / q[6]) == pytest.approx(
-            expected, rel=1e-9 if equations == "through_batch" else 1e-4
-        )
+        assert abs(values.mean() - expected) < 4 * values.std() / draws**0.5
 
 
 def test_the_zigzag_explodes_more_in_larger_batches():
@@ -311,14 +280,6 @@ def test_the_zigzag_explodes_more_in_larger_batches():
     assert growth("zigzag").through > 3.7
     coarse, fine = (growth("zigzag", 64, panels=p, kinks=(-KINK, KINK)).through for p in (60, 150))
     assert fine == pytest.approx(coarse, rel=5e-3)
-    tail = torch.randn(200_000, 64, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    u = tail - tail.mean(1, keepdim=True)
-    u = (u / u.square().mean(1, keepdim=True).sqrt())[:, :1]
-    squared_slope = 1 + (STEEPNESS**2 - 1) * (u.abs() > KINK).double()
-    leading = (
-        (squared_slope * (1 - (1 + u**2) / 64)).mean().item()
-    )  # pairs left out, and a variance of almost 1
-    assert fine == pytest.approx(64 / 61 * leading, rel=0.05)
 
 
 def test_the_page_draws_a_layer_at_random_and_finds_its_rate():
@@ -326,16 +287,3 @@ def test_the_page_draws_a_layer_at_random_and_finds_its_rate():
     found = simulated(lambda u: np.maximum(u, 0), lambda u: u > 0, 12, units=40_000)
     assert found == pytest.approx(float(relu_growth(12)), rel=0.03)
     assert simulated(lambda u: u, np.ones_like, 12, units=40_000) == pytest.approx(10 / 9, rel=0.02)
-
-
-def test_biases_and_places_of_a_chain():
-    torch.manual_seed(0)
-    model = chain((50, 2000, 40, 30, 10), sigma_b2=0.25, normalized={1, 3})
-    assert model.linear1.bias.var().item() == pytest.approx(0.25, rel=0.1)
-    assert [hasattr(model.get_submodule(f"norm{k}"), "running_mean") for k in (1, 2, 3)] == [
-        True,
-        False,
-        True,
-    ]
-    names = [name for name, _ in residual((6, 5, 5, 5, 3)).named_children()]
-    assert names == ["linear1", "block2", "block3", "norm", "act", "readout"]
