@@ -19,7 +19,6 @@ from bnbook.chapters.theorems import (
     Trials,
     as_table,
     batch_norm,
-    draw_margins,
     error,
     exact,
     margin,
@@ -34,13 +33,6 @@ lipschitz, smoothness, minima = (
 )
 
 
-def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
-    safe = 3 - 8**0.5
-    unit = theorems.Unit(np.zeros(1), 1.0, 1)
-    for c, holds in ((safe * 1.001, True), (safe * 0.999, False)):
-        assert (lipschitz.sharp_32(1.0, c, unit) <= lipschitz.theorem_32(1.0, c, unit)) == holds
-
-
 @pytest.mark.parametrize(
     "wrong, words",
     [
@@ -51,7 +43,7 @@ def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
         (lambda: Trials({"error.a": [[0.1], []]}).errors("a"), "expected more instances"),
     ],
 )
-def test_bad_input_is_said_in_a_line(wrong, words):
+def test_bad_input_is_said(wrong, words):
     with pytest.raises(BnbookError, match=words):
         wrong()
 
@@ -69,9 +61,6 @@ def test_numbers_of_trials():
     assert found.shares("one two") == {"share.one": [1 / 3, 1 / 3], "share.two": [1.0, 0.0]}
     tallies = found.tallies(["one", "two"])
     assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
-    fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
-    assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
-    assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]
 
 
 def test_every_instance_has_random_numbers_of_its_own():
@@ -81,11 +70,10 @@ def test_every_instance_has_random_numbers_of_its_own():
     assert theorems.draw_all(draw_one, 1, 3, first=1, stream=0) == drawn[1:]
     assert theorems.draw_all(draw_one, 2, 3, first=0, stream=1)[0][0] != drawn[0][0]
     found = theorems.on_all(lambda one: {"u": one[0], **({"odd": one[1]} if one[1] % 2 else {})}, drawn)
-    assert found.values["u"] == [[value for value, _ in row] for row in drawn]
-    assert found.values["odd"] == [[1.0], [1.0]]
+    assert found.values == {"u": [[u for u, _ in row] for row in drawn], "odd": [[1.0], [1.0]]}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_ball_maximum_equals_a_search(seed):
     """Against the best of many X Xᵀ v, and of many points of the ball."""
     rng = np.random.default_rng(seed)
@@ -129,25 +117,10 @@ def loss_with_batch_norm(x, t, w):
     return float(((batch_norm(y, np.ones(1), np.zeros(1))[:, 0].numpy() - t) ** 2).sum() / 2)
 
 
-def test_least_bound_of_lemma_33_by_search():
-    """Over all lengths of the targets and all places of y that ε allows."""
-    for epsilon in (0.05, 0.3, 0.49):
-        lengths = np.linspace(1 - epsilon, 1 + epsilon, 401)
-        turn = np.linspace(0, 2 * math.pi, 721)
-        y = lengths[:, None] + epsilon * np.exp(
-            1j * turn
-        )  # the circle of radius ε around ℓ, in the plane of both
-        losses = np.abs(y / np.abs(y) - lengths[:, None])
-        assert losses.max() == pytest.approx(minima.sharp_33(epsilon), rel=1e-3)
-        assert losses.max() <= minima.sharp_33(epsilon) * (1 + 1e-12) < 3 * epsilon < minima.lemma_33(epsilon)
-    assert minima.sharp_33(1e-4) == pytest.approx(math.sqrt(2) * 1e-4, rel=1e-3)
-
-
 def test_three_points_by_hand_and_by_derivatives():
     problem = three_points()
     assert problem.plain.tolist() == [F(2, 3), F(-1, 3)] and problem.ray.tolist() == [0, -1]
     x, t = problem.x.astype(float), problem.t.astype(float)
-    assert minima.least_squares(x, t) == pytest.approx([2 / 3, -1 / 3])
     best = loss_with_batch_norm(x, t, np.array([0.0, -1.0]))
     assert loss_with_batch_norm(x, t, np.array([2 / 3, -1 / 3])) > best + 0.01
     for angle in np.linspace(0.1, 6.2, 50):
@@ -178,11 +151,9 @@ def test_lipschitz_formulas():
     assert list(lipschitz.fact_c1_v1(G, F(7), UNIT)) == [F(5, 8), F(-11, 8), F(-7, 8), F(-15, 8)]
     # (x - 2 ŷ / 4) / 2
     assert list(lipschitz.fact_c2_v1(X, F(2), UNIT)) == [F(5, 4), F(-1, 4), F(3, 4), F(1, 4)]
-    assert lipschitz.theorem_41(G, UNIT, GAMMA, F(1, 2)) == F(9, 4) * (30 - 16 - 8) == F(27, 2)
     # λ = 2: G = 120, mean 2
     assert lipschitz.theorem_44(G, UNIT, GAMMA, 2, printed=True) == F(9, 4) * (120**2 - 4 * 4 - 4 * 16)
     assert lipschitz.theorem_31(X, F(2), UNIT) == (10 - F(4, 4)) / 4
-    assert lipschitz.theorem_31(X, F(6), UNIT) == (10 - F(36, 4)) / 4
     assert lipschitz.theorem_31(X, F(2), UNIT, power=0) == F(10 - 4, 4)
     for sign in (1, -1):
         assert lipschitz.theorem_32(3, sign * 0.25, UNIT) == (2 + 1) ** 2 / 4 * 9
@@ -250,22 +221,15 @@ def test_smoothness_bounds():
 def test_the_ball_s_maximum_at_its_edges():
     assert smoothness.ball_maximum(np.eye(2), np.zeros(2)) == 0
     assert smoothness.ball_maximum(np.diag([-1.0, 0.0]), np.array([1.0, 1])) == 0
-    for scale in (1e-3, 1.0, 1e3):  # scales as A ‖v‖²; A = diag(1, 2), v = (0, 2): w = v
+    for scale in (1e-3, 1e3):  # scales as A ‖v‖²; A = diag(1, 2), v = (0, 2): w = v
         found = smoothness.ball_maximum(scale * np.diag([1.0, 2.0]), np.array([0.0, 2.0]))
         assert found == pytest.approx(8 * scale)
-    assert smoothness.ball_maximum(np.diag([0.0, 1.0]), np.array([2.0, 0.0])) == pytest.approx(
-        1
-    )  # w = (1, 1)
     # v = (1, 1), A = diag(0, 1): from the centre (½, ½) straight up by the radius 1/√2
     found = smoothness.ball_maximum(np.diag([0.0, 1.0]), np.ones(2))
     assert found == pytest.approx((1 / 2 + 1 / math.sqrt(2)) ** 2)
 
 
 def test_minima_formulas():
-    x, t = np.array([[1.0, 0], [0, 2], [1, 1]]), np.array([1.0, 2, 3])
-    assert minima.least_squares(x, t) == pytest.approx(np.linalg.lstsq(x, t, rcond=None)[0])
-    centred = np.linalg.lstsq(x - x.mean(0), t, rcond=None)[0]
-    assert minima.normalized_direction(x, t) == pytest.approx(centred)
     start, minimum = exact(3, 2), exact(2, 1)  # <W*, W₀> = 8, ‖W*‖² = 5, ‖W₀ - W*‖² = 2
     assert minima.lemma_45(start, minimum) == 2 - F((5 - 8) ** 2, 5)
     assert minima.distance_to_ray(start, minimum) == 13 - F(64, 5) == minima.lemma_45(start, minimum)
