@@ -35,7 +35,7 @@ ERRORS = (BnbookError, RuntimeError, ValueError, TypeError, AttributeError)
 #: Those of which a probe has something of its own to get wrong; the report goes through all of them.
 WATCHED = """plain, batch norm, filled averages, no averages, images, tokens, recurrent, dropout, added in place, tied weights,
 a frozen part, ghost batches, weight norm, spectral norm, weight norm by a hook, single precision, Python's random numbers,
-a generator of its own, counts in itself, hooks of the owner, averages in buffers, experts, pruned"""
+a generator of its own, counts in itself, hooks of the owner, averages in buffers, experts, pruned, by keyword"""
 FEW = [*WATCHED.replace("\n", " ").split(", "), *REFUSED, SPARSE, *NO_LAYERS, *NO_CURVATURE]
 
 

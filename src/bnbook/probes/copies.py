@@ -110,10 +110,9 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         return [("self", value.__self__), *_named_by(value.__func__)]
     if isinstance(value, types.FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        kept = [(name, cell.cell_contents) for name, cell in cells if _full(cell)]
-        return (
-            kept + [(f"argument {k}", v) for k, v in enumerate(value.__defaults__ or ())] + _named_by(value)
-        )
+        kept = [(name, cell.cell_contents) for name, cell in cells if cell != types.CellType()]
+        kept += [(f"argument {k}", v) for k, v in enumerate(value.__defaults__ or ())]
+        return kept + _named_by(value)
     slots = [slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())]
     found = [*getattr(value, "__dict__", {}).items()]
     for slot in slots:
@@ -129,21 +128,15 @@ def _listed(values: Any) -> list[Any]:
         return []
 
 
-def _full(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is cell.cell_contents
-    except ValueError:
-        return False
-
-
 @functools.cache
 def _foreign(kind: type) -> list[type]:
     """A class and its bases, without those of torch, Python and the book, which keep nothing outside of a module."""
-    return [
-        each
-        for each in kind.__mro__
-        if each.__module__.partition(".")[0] not in ("torch", "builtins", "bnbook")
-    ]
+    home = lambda each: each.__module__.partition(".")[0]
+    return [each for each in kind.__mro__ if home(each) not in ("torch", "builtins", "bnbook")]
+
+
+def _methods(kind: type) -> list[types.FunctionType]:
+    return [f for each in _foreign(kind) for f in vars(each).values() if isinstance(f, types.FunctionType)]
 
 
 def _of_class(kind: type) -> list[tuple[str, Any]]:
@@ -155,12 +148,9 @@ def _of_class(kind: type) -> list[tuple[str, Any]]:
         for name, value in vars(each).items()
         if not name.startswith("__") and isinstance(value, kinds)
     ]
-    functions = [
-        f for each in _foreign(kind) for f in vars(each).values() if isinstance(f, types.FunctionType)
-    ]
     return hanging + [
         (f"{function.__module__}.{name}", function.__globals__[name])
-        for function in functions
+        for function in _methods(kind)
         for name in _names(function)
         if isinstance(function.__globals__.get(name), (*kinds, *GENERATORS, nn.Module))
     ]
@@ -185,34 +175,21 @@ def _of_code(code: types.CodeType) -> frozenset[str]:
 
 
 def _script_attributes(module: torch.jit.ScriptModule) -> list[tuple[str, Any]]:
-    own = [
-        name for name in dir(module) if not name.startswith("_") and name not in dir(torch.jit.ScriptModule)
-    ]
-    return [
-        (n, getattr(module, n))
-        for n in own
-        if isinstance(getattr(module, n, None), (int, float, str, list, dict))
-    ]
+    own = {name for name in dir(module) if not name.startswith("_")} - {*dir(torch.jit.ScriptModule)}
+    found = [(name, getattr(module, name, None)) for name in sorted(own)]
+    return [(name, value) for name, value in found if isinstance(value, (int, float, str, list, dict))]
 
 
 def _globals(roots: Sequence[Any]) -> list[tuple[dict, str]]:
     """Where modules stand that are named from outside: of own classes' methods, of functions, and of what these call."""
-    todo = [
-        value
-        for _, value in reach(roots)
-        if isinstance(value, (nn.Module, types.FunctionType, types.MethodType))
-    ]
+    kinds = (nn.Module, types.FunctionType, types.MethodType)
+    todo = [value for _, value in reach(roots) if isinstance(value, kinds)]
     seen: set[int] = set()
     found: dict[tuple[int, str], tuple[dict, str]] = {}
     while todo:
         value = todo.pop()
         if isinstance(value, nn.Module):
-            todo += [
-                f
-                for each in _foreign(type(value))
-                for f in vars(each).values()
-                if isinstance(f, types.FunctionType)
-            ]
+            todo += _methods(type(value))
             continue
         function = getattr(value, "__func__", value)
         if id(function) in seen or not isinstance(function, types.FunctionType) or _of_library(function):

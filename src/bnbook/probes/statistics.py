@@ -49,13 +49,13 @@ def seen_in(modules: Mapping[str, nn.Module]) -> dict[str, tuple[Tensor, Tensor]
     """
     seen: dict[str, tuple[Tensor, Tensor]] = {}
 
-    def look(name: str, _module: nn.Module, given: tuple[Tensor, ...], made: Tensor) -> None:
+    def look(name: str, _module: nn.Module, given: tuple[Tensor, ...], named: dict, made: Tensor) -> None:
         if name in seen:
             raise BnbookError(f"layer {name} runs twice in one pass; expected layers that run once")
-        seen[name] = given[0], made
+        seen[name] = (*given, *named.values())[0], made
 
     for name, module in modules.items():
-        module.register_forward_hook(partial(look, name))
+        module.register_forward_hook(partial(look, name), with_kwargs=True)
     return seen
 
 
