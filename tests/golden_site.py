@@ -27,76 +27,57 @@ FILE = Path(__file__).with_suffix(".txt")
 CHAPTERS = [Chapter("part/coin", None, "A coin & a <die>"), Chapter("part/dice", None, "Dice")]
 
 
-def part(says: str, **changes) -> dict:
+def part(**changes) -> dict:
     """A test of a claim with several."""
-    return row("a")["tests"][0] | {"role": "part", "says": says} | changes
+    return row("a")["tests"][0] | {"role": "part"} | changes
 
 
 def effect(number: float | None, low: float, high: float, values: list, **test) -> dict:
-    words = {"number": number, "unit": "", "words": f"{number} <times>"}
-    return part(
-        "", test=test, effect=words, interval={"low": low, "high": high, "words": "a to <b>"}, values=values
-    )
+    words = dict(number=number, unit="", words=f"{number} <times>")
+    return part(test=test, effect=words, interval=dict(low=low, high=high, words="a to <b>"), values=values)
 
 
-RATIO = {"kind": "ratio", "a": "a", "b": "b", "side": "greater", "threshold": 1.0}
+RATIO = dict(kind="ratio", a="a", b="b", side="greater", threshold=1.0)
 #: Tests whose plots differ: exact; a seed that diverged; one far out; factors, wide and near; each side and kind.
 PLOTTED = {
-    "exact": part("", test={"kind": "identity", "tolerance": 1e-9}),
+    "exact": part(test=dict(kind="identity", tolerance=1e-9)),
     "nothing": None,
-    "diverged": part("", values=[None, 0.12, 0.14]),
-    "far": part("", values=[0.11, 0.12, 0.13, 2.0]),
-    "two": part("", values=[0.1, 2.0]),
+    "diverged": part(values=[None, 0.12, 0.14]),
+    "far": part(values=[0.11, 0.12, 0.13, 2.0]),
+    "two": part(values=[0.1, 2.0]),
     "decades": effect(10.0, 5.0, 100.0, [10.0], **RATIO),
     "near": effect(1.5, 1.2, 2.0, [1.5], **RATIO),
-    "less": effect(0.5, 0.2, 0.7, [0.4, 0.5, 0.6], **RATIO | {"side": "less", "threshold": 2.0}),
+    "less": effect(0.5, 0.2, 0.7, [0.4, 0.5, 0.6], **RATIO | dict(side="less", threshold=2.0)),
     "equal": effect(0.0, 0.0, 0.0, [], kind="equivalence", a="x", b="y", margin=0.03),
     "rate": effect(-0.5, -0.51, -0.49, [-0.5], kind="rate", a="x", expected=-0.5, tolerance=0.05),
     "agreement": effect(0.01, -0.2, 0.2, [0.0], kind="agreement", a="x", b="y", tolerance=0.1),
-    "ordering": part("", holds=None, test={"kind": "ordering", "results": ["a", "b"]}),
-    "sign": part("", holds=False, test={"kind": "sign", "a": "x", "b": "y", "side": "greater"}),
-    "untested": part("", verdict=NOT_TESTED),
+    "ordering": part(holds=None, test=dict(kind="ordering", results=["a", "b"])),
+    "sign": part(holds=False, test=dict(kind="sign", a="x", b="y", side="greater")),
+    "untested": part(verdict=NOT_TESTED),
 }
-MISSING = {"verdict": NOT_TESTED, "holds": None, "n": 0, "values": [], "interval": None, "p": None}
+MISSING = dict(verdict=NOT_TESTED, holds=None, n=0, values=[], interval=None, p=None)
+SEVERAL = [
+    part(says="l1 $x$.", effect=dict(number=1.0, unit="", words="<more>")),
+    part(says="b", p=0.0, sign_p=0.22, n=6, kept=False),
+]
+UNDECIDED = [part(kept=False, holds=None, n=20, sign_p=0.9)]
+LEMMA = dict(key="santurkar2018", version="v1", where="v1 Lemma 3.3")
+OURS = "The book's own question: is <it>; we read, by 2 $< 3$?"
+HELD = dict(words="holds if $n < 3$ and `a`", exploratory='made "late"', rests_on=["x", "y"])
 #: Claims beside those of `site_rows`.
-ODD = {
-    "parts": row(
-        "parts",
-        combine="any",
-        tests=[
-            part("l1 $x$.", effect={"number": 1.0, "unit": "", "words": "<more>"}),
-            part("b", p=0.0, sign_p=0.22, n=6, kept=False),
-        ],
-    ),
-    "corrected": row(
-        "corrected", tests=[part("", role="printed", holds=False), part("if `a<b`", role="corrected")]
-    ),
-    "sizes": row("sizes", rungs=True, of="claim-1", tests=[part("An eighth."), part("Whole.", **MISSING)]),
-    "five": row("five", tests=[part("", sign_p=0.2)]),
-    "open": row(
-        "open",
-        "open",
-        tests=[part("", kept=False, holds=None, n=20, sign_p=0.9)],
-        other_margins=["open", "open"],
-    ),
-    "untested": row("untested", NOT_TESTED, tests=[part("", verdict=NOT_TESTED, holds=False)]),
-    "nothing": row(
-        "nothing", "not run", tests=[], effect=None, interval=None, other_margins=None, profile=None
-    ),
-    "ours": row(
-        "ours",
-        says="The book's own question: is <it>; we read, by 2 $< 3$?",
-        kind="question",
-        remark="it <turned>",
-        changed=["<why>"],
-    ),
-    "place": row(
-        "place", source={"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}, was="l2 <was>"
-    ),
-    "if": row(
-        "if", "holds if …", words="holds if $n < 3$ and `a`", exploratory='made "late"', rests_on=["x", "y"]
-    ),
-}
+ODD = [
+    row("parts", combine="any", tests=SEVERAL),
+    row("corrected", tests=[part(role="printed", holds=False), part(says="if `a<b`", role="corrected")]),
+    row("sizes", rungs=True, of="claim-1", tests=[part(says="An eighth."), part(says="Whole.", **MISSING)]),
+    row("five", tests=[part(sign_p=0.2)]),
+    row("open", "open", tests=UNDECIDED, other_margins=["open", "open"]),
+    row("untested", NOT_TESTED, tests=[part(verdict=NOT_TESTED, holds=False)]),
+    row("nothing", "not run", tests=[], effect=None, interval=None, other_margins=None, profile=None),
+    row("ours", says=OURS, kind="question", remark="it <turned>", changed=["<why>"]),
+    row("place", source=LEMMA, was="l2 <was>"),
+    row("if", "holds if …", **HELD),
+]
+ODD = {each["id"]: each for each in ODD}
 INSTRUMENTS = [
     SimpleNamespace(id=name, name="The <scale>", anchor=f"instrument-{name}", mark="by <x>", line=line)
     for name, line in (("x", "to $2$"), ("y", ""))
@@ -167,36 +148,30 @@ AUTHORS = [{"name": "Ann & sons"}, {"given-names": "Bob", "family-names": "Coin"
 CITATION = {"authors": AUTHORS, "subtitle": "a coin", "version": "1.2", "date-released": "2026-01-02"}
 ABOUT = dict(source={"key": "folklore", "version": "oral", "where": "On <coins>"}, kind="wrong")
 ABOUT |= dict(printed="Heads <b> has $p < 1$.", correct="It has $p = \\frac12$.", why="Tails is a <side>.")
+TEST = "tests/test_coin.py::test_toss_s_end"
+GOSSIP = dict(ABOUT["source"], key="gossip")
 ERRATA = [
-    ABOUT | dict(id="edge", source=ABOUT["source"] | {"key": "gossip"}, kind="unclear", changes="reading")
-    | dict(test="tests/test_coin.py::test_toss_s_end"),
+    ABOUT | dict(id="edge", source=GOSSIP, kind="unclear", changes="reading", test=TEST),
     ABOUT | dict(id="two-sides", claim="coin-fair"),
-    ABOUT | dict(id="again.1", claim="coin-fair", changes="theorem", short="It is <false>.")
-    | dict(test="tests/test_coin.py::test_toss_s_end"),
-]  # fmt: skip
+    ABOUT | dict(id="again.1", claim="coin-fair", changes="theorem", short="It is <false>.", test=TEST),
+]
 SENTENCES = [
-    {"where": "Verse 1", "says": "Heads | <i> has $p < 1$.", "claims": ["coin-fair"], "note": "One <coin>."},
-    {"where": "Verse 2", "says": "A | B < C.", "not_judged": "open: toss <it> often"},
-    {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"},
-    {"where": "Verse 3", "says": "It is wide.", "not_judged": "scale: no machine is"},
-    {"where": "Verse 4", "says": "It is odd.", "claims": ["coin-fair", "coin-odd"]},
-    {"where": "Coda", "says": "Heads it is.", "errata": ["two-sides"]},
-    {"where": "Coda 2", "says": "Both.", "claims": ["coin-fair"], "errata": ["edge", "again.1"]},
+    dict(where="Verse 1", says="Heads | <i> has $p < 1$.", claims=["coin-fair"], note="One <coin>."),
+    dict(where="Verse 2", says="A | B < C.", not_judged="open: toss <it> often"),
+    dict(where="Refrain", says="Half, I say.", repeats="Verse 1"),
+    dict(where="Verse 3", says="It is wide.", not_judged="scale: no machine is"),
+    dict(where="Verse 4", says="It is odd.", claims=["coin-fair", "coin-odd"]),
+    dict(where="Coda", says="Heads it is.", errata=["two-sides"]),
+    dict(where="Coda 2", says="Both.", claims=["coin-fair"], errata=["edge", "again.1"]),
 ]
 BETA = dict(id="beta", name="Effective <β>", measures="It.", own="$2/η$.", silent="<Else>.", reads=["heads"])
 
 
 SIZES = {"a": "An eighth, 2 steps.", "b": "The whole, 2 steps.", "c": "An eighth, 9 steps."}
-BY_SIZE = {
-    "kind": "difference",
-    "a": "speed.{rung}.batch",
-    "b": "speed.{rung}.none",
-    "side": "greater",
-    "threshold": 0,
-}
+BY_SIZE = dict(RATIO, kind="difference", a="speed.{rung}.batch", b="speed.{rung}.none", threshold=0)
 LADDER = {"source": {"key": "santurkar2018", "version": "v1"}, "figure": "speed", "rungs": SIZES}
-LADDER |= {"claims": [{"id": "faster", "source": "Figure 1", "says": "It is <faster>.", "test": BY_SIZE}]}
-LADDER["claims"].append(LADDER["claims"][0] | {"id": "narrow", "says": "It is narrow.", "rungs": ["a", "c"]})
+FASTER = {"id": "faster", "source": "Figure 1", "says": "It is <faster>.", "test": BY_SIZE}
+LADDER["claims"] = [FASTER, FASTER | {"id": "narrow", "says": "It is narrow.", "rungs": ["a", "c"]}]
 #: Of claims, how each comes out at the three sizes: up, down, open or not reached.
 CAME_OUT = ("do- ud- -o- ---", "ud- uo-", "do-", "---", "ddu ud- uoo udu uod", "ddu", "uou")
 

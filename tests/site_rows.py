@@ -9,57 +9,21 @@ from bookpress.site import verdicts
 
 def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any]:
     """A claim about accuracies: 5 seeds, a mean of 0.13 beyond the threshold of 0.1."""
-    effect = {"number": 0.13, "unit": "points", "words": "13 points higher with batch norm"}
-    interval = {"low": 0.11, "high": 0.15, "words": "11 to 15"}
-    test = {
-        "role": "whole",
-        "says": "",
-        "asks": "more than 10 points higher with batch norm",
-        "test": {
-            "kind": "difference",
-            "a": "acc.batch",
-            "b": "acc.none",
-            "side": "greater",
-            "threshold": 0.1,
-        },
-        "verdict": verdict,
-        "holds": True,
-        "effect": effect,
-        "interval": interval,
-        "n": 5,
-        "values": [0.12, 0.14, 0.13, 0.11, 0.15],
-        "side": 5,
-        "p": 0.001,
-        "sign_p": 0.06,
-        "kept": True,
-    }
-    made = {
-        "id": name,
-        "chapter": "part/coin",
-        "was": "",
-        "says": f"With $\\gamma < 1$ claim {name} is <true>.",
-        "source": {"key": "santurkar2018", "version": "v1, NeurIPS", "where": "Figure 1"},
-        "kind": "measurement",
-        "verdict": verdict,
-        "words": verdict,
-        "effect": effect,
-        "interval": interval,
-        "n": 5,
-        "scope": "laptop · n = 5",
-        "profile": "laptop",
-        "combine": "all",
-        "rungs": False,
-        "of": "",
-        "rests_on": [],
-        "figure": "shares",
-        "remark": "",
-        "exploratory": "",
-        "locked": "",
-        "changed": [],
-        "other_margins": ["reproduced", "open"],
-        "tests": [test],
-    }
-    return made | changes
+    found = dict(
+        effect=dict(number=0.13, unit="points", words="13 points higher with batch norm"),
+        interval=dict(low=0.11, high=0.15, words="11 to 15"),
+        n=5,
+        verdict=verdict,
+    )
+    asked = dict(kind="difference", a="acc.batch", b="acc.none", side="greater", threshold=0.1)
+    test = dict(role="whole", says="", asks="more than 10 points higher with batch norm", test=asked)
+    test |= dict(holds=True, values=[0.12, 0.14, 0.13, 0.11, 0.15], side=5, p=0.001, sign_p=0.06, kept=True)
+    source = dict(key="santurkar2018", version="v1, NeurIPS", where="Figure 1")
+    says = f"With $\\gamma < 1$ claim {name} is <true>."
+    made = dict(id=name, chapter="part/coin", was="", says=says, source=source, kind="measurement")
+    made |= dict(words=verdict, scope="laptop · n = 5", profile="laptop", combine="all", rungs=False, of="")
+    made |= dict(rests_on=[], figure="shares", remark="", exploratory="", locked="", changed=[])
+    return made | found | dict(other_margins=["reproduced", "open"], tests=[test | found]) | changes
 
 
 def rows() -> list[dict[str, Any]]:
