@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from fractions import Fraction
 from itertools import product
 
 import mpmath
@@ -192,34 +191,6 @@ def test_one_network_at_its_largest_usable_rate():
     assert ratio[0].tolist() == [9 / 11, 13 / 15] and ratio[1].tolist() == [41 / 43, 45 / 47]
     assert np.isnan(ratio[2]).all()  # no rate
     assert at_chosen(shares, [0.1, 1.0, 4.0], chosen)[:2].tolist() == [0.8, 0.6]
-
-
-@pytest.mark.parametrize("m", [5, 8, 64])
-def test_the_cube_in_fractions(m):
-    """Moments of a uniform point on the sphere: E y^(2a) = (2a-1)!! / n(n+2)…; the second value is c u +
-    √(1-c²) v, u ⊥ v."""
-    n, c = m - 1, Fraction(-1, m - 1)
-
-    def moment(a, b):  # E t^(2a) v^(2b) for two orthonormal coordinates, radius √n so that E t² = 1
-        below = math.prod(range(n, n + 2 * (a + b), 2))
-        above = math.prod(range(1, 2 * a, 2)) * math.prod(range(1, 2 * b, 2))
-        return Fraction(n ** (a + b) * above, below)
-
-    v2 = 1 - c * c
-
-    def pair(i, j):  # E u_1^i u_2^j with i + j even
-        return sum(
-            math.comb(j, k) * c ** (j - k) * v2 ** (k // 2) * moment((i + j - k) // 2, k // 2)
-            for k in range(0, j + 1, 2)
-        )
-
-    top = (
-        9 * moment(2, 0)
-        - Fraction(9, m) * (moment(2, 0) + moment(3, 0))
-        + Fraction(9, m) * (pair(2, 2) + pair(3, 3))
-    )
-    exact = Fraction(m, m - 3) * top / (moment(3, 0) - pair(3, 3))
-    assert growth(lambda x: x**3, m).through == pytest.approx(float(exact), rel=1e-10)
 
 
 @pytest.mark.parametrize("m", [4, 5, 8, 64, 1024])

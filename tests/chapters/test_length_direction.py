@@ -62,18 +62,6 @@ def close(found, expected, rtol, atol=0.0):
 # ---- On paper ---------------------------------------------------------------------------------------------
 
 
-def test_the_problem():
-    assert (PROBLEM.smallest, PROBLEM.largest, PROBLEM.rate) == (2, 8, 0.75)
-    assert PROBLEM.direction == pytest.approx([0.4, 0.2]) and PROBLEM.attainable == pytest.approx(0.64)
-    assert PROBLEM.value(W) == pytest.approx(2 * 6.4 + 100)
-    assert PROBLEM.gradient(W) == pytest.approx([2 * 14.8, 2 * 5.6])
-    assert PROBLEM.excess(np.stack([W, 0 * W])) == pytest.approx([112.8 + 0.64, 0.64])
-    assert (PROBLEM.norm(W), PROBLEM.rho(W), PROBLEM.gap(W)) == pytest.approx((10, -0.4096, 0.2304))
-    assert PROBLEM.root @ PROBLEM.root.T == pytest.approx(np.array([[1.36, -1.28], [-1.28, 5.44]]))
-    of_examples = of_least_squares.least_squares_of(np.array([[1.0, 0], [1, 2]]), np.array([3.0, -1]))
-    assert of_examples.S.tolist() == [[1, 1], [1, 2]] and of_examples.u.tolist() == [-1, 1]
-
-
 def test_bounds_of_gdnp():
     logistic, welsch = (HalfSpace(PROBLEM, LOSSES[name]) for name in ("logistic", "welsch"))
     sides = lambda half, t, gap, form: of_halfspaces.right_sides(half, t, gap, 3, form)
@@ -154,24 +142,6 @@ def test_the_bound_for_one_unit():
         assert found - linear == pytest.approx(expected)
 
 
-def test_one_pass_over_the_units():
-    """Each in turn, from its own weight or, where that is 0, from its start; the next sees it moved."""
-    weights, starts = np.array([[0.0, 0.0], [0.3, -0.2]]), np.array([[1.0, 2.0], [5.0, 5.0]])
-    learned = lambda W, unit, w: of_networks.descend(W, unit, w, 2, 30, NETWORK)[0][-1]
-    first = learned(weights, 0, starts[0])
-    second = learned(np.stack([first, weights[1]]), 1, weights[1])
-    assert of_networks.one_pass(NETWORK, weights, 2, starts) == pytest.approx(np.stack([first, second]))
-
-
-def test_distances_from_the_line():
-    """(1, 1) less 2.4/0.64 S⁻¹u = (1.5, 0.75) is (-0.5, 0.25), of length √(0.5 + 0.5) in the norm of S."""
-    points = np.array([[1.0, 1.0], [0.8, 0.4], [0.0, 0.0]])
-    assert of_networks.off_line(points, PROBLEM) == pytest.approx([1, 0, 0], abs=1e-9)
-    sines = of_halfspaces.sine_off_line(points, PROBLEM)
-    assert sines == pytest.approx([1 / math.sqrt(10), 0, 0], abs=1e-7)
-    assert len(of_halfspaces.sine_off_line(np.zeros((0, 2)), PROBLEM)) == 0
-
-
 ROUND = Quadratic(np.eye(3), np.zeros(3))
 SEPARATED = HalfSpace(Quadratic(np.eye(1), np.ones(1)), LOSSES["logistic"], np.array([[1.0], [1.0]]))
 
@@ -225,16 +195,6 @@ def test_the_gap_has_no_cancellation():
     exact = (u.T * mpmath.lu_solve(S, u))[0] - (u.T * v)[0] ** 2 / (v.T * S * v)[0]
     assert float(exact) == pytest.approx(float(problem.gap(near)), rel=1e-4)
     assert problem.gap(w) == pytest.approx(problem.rho(w) + problem.attainable, rel=1e-9)
-
-
-def test_rank_one_steps_are_those_of_least_squares():
-    page = of_least_squares
-    for _, problem, w in problems(8):
-        pair = page.pencil(np.outer(problem.u, problem.u), problem.S)
-        pair.of_pair[0] = 0  # exactly; eigh says 1e-17
-        expected = least_squares_step(w, problem)
-        close(page.fixed_step(w, pair), expected, 1e-6, 1e-9)
-        assert pair.rho(page.best_step(w, pair)) >= pair.rho(expected) * (1 - 1e-9)
 
 
 def test_counter_examples_in_fractions():

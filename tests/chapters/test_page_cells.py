@@ -67,7 +67,8 @@ COUNTS = {
         "linear_violations.direction linear_violations.gradient_descent rayleigh_violations.corrected "
         "not_convex.corrected error.variance error.reparametrisation error.length_induced "
         "error.objective_corrected error.reparametrised_corrected error.best_length",
-        "error.objective_printed error.reparametrised_printed rayleigh_violations.printed rayleigh_violations.charitable not_convex.printed linear_trials.direction",
+        "error.objective_printed error.reparametrised_printed rayleigh_violations.printed "
+        "rayleigh_violations.charitable not_convex.printed linear_trials.direction",
     ),
     "decoupling/halfspaces": (
         "off_line.one_turn violations.gap_corrected violations.direction_corrected violations.length_corrected "

@@ -9,16 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import page_cells
 import pytest
-import torch
 
 from bnbook.chapters import theorems
-from bnbook.chapters.minima import three_points
 from bnbook.chapters.theorems import (
     TOLERANCE,
     Counterexample,
     Trials,
     as_table,
-    batch_norm,
     error,
     exact,
     margin,
@@ -112,33 +109,13 @@ def test_corrected_c6_is_reached_between_two_units():
             assert abs(through) <= (1 + 1 / cosine) / 2 * abs(plain)
 
 
-def loss_with_batch_norm(x, t, w):
-    y = torch.as_tensor(x @ w, dtype=torch.float64)[:, None]
-    return float(((batch_norm(y, np.ones(1), np.zeros(1))[:, 0].numpy() - t) ** 2).sum() / 2)
-
-
-def test_three_points_by_hand_and_by_derivatives():
-    problem = three_points()
-    assert problem.plain.tolist() == [F(2, 3), F(-1, 3)] and problem.ray.tolist() == [0, -1]
-    x, t = problem.x.astype(float), problem.t.astype(float)
-    best = loss_with_batch_norm(x, t, np.array([0.0, -1.0]))
-    assert loss_with_batch_norm(x, t, np.array([2 / 3, -1 / 3])) > best + 0.01
-    for angle in np.linspace(0.1, 6.2, 50):
-        turned = np.array([math.sin(angle), -math.cos(angle)])
-        assert loss_with_batch_norm(x, t, turned) > best
-
-
 UNIT = normalize(exact(2, 2, -2, -2))
 G, X, X2 = exact(5, 1, 2, 0), exact(3, 0, 1, 0), exact(2, 2, -1, 1)
 GAMMA = F(3)
 
 
 def test_the_unit():
-    assert (UNIT.sigma, UNIT.m, UNIT.count) == (2, 4, 4) and list(UNIT.y_hat) == [1, 1, -1, -1]
-    assert list(theorems.project(G, UNIT)) == [2, -2, 1, -1]
     assert list(theorems.gradient(G, UNIT, GAMMA)) == [3, -3, F(3, 2), F(-3, 2)]  # 3/2 of P g
-    columns = theorems.project(np.stack([G, X2], axis=1), UNIT)
-    assert columns[:, 1].tolist() == [0, 0, -1, 1]
     soft = normalize(exact(1, 3), eps=3)  # variance 1, + 3
     assert soft.sigma == 2 and list(soft.y_hat) == [F(-1, 2), F(1, 2)]
     other = normalize(exact(1, 3), eps=2, unbiased=True)  # 2 / (2 - 1), + 2

@@ -90,16 +90,6 @@ def test_training_is_that_of_the_model_on_the_data(norm, changes):
     np.testing.assert_allclose(summaries.loss_share(arm, found)[0], expected / of_zero, rtol=1e-9)
 
 
-def test_rows_stand_for_the_examples():
-    problem = draw_problem([7], width=5, examples=40, data_std=2.0)
-    x, a = draw_examples(7, 5, 40, 2.0)
-    basis = problem.basis[0]
-    torch.testing.assert_close(basis @ basis.T, torch.eye(6, dtype=torch.float64))
-    torch.testing.assert_close(basis.T @ problem.inputs[0], x)
-    torch.testing.assert_close(basis.T @ problem.targets[0], x @ a.T)
-    torch.testing.assert_close(problem.target_energies()[0], torch.linalg.svdvals(x @ a.T) ** 2)
-
-
 def test_seeds_pair_the_arms():
     plain, deeper = draw_problem([4, 5], depth=3), draw_problem([5], depth=6, init="glorot-normal")
     torch.testing.assert_close(plain.inputs[1], deeper.inputs[0])
