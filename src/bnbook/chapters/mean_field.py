@@ -61,11 +61,10 @@ def solve_for(
 ) -> MeanFieldTheory:
     """The equations for the data of these networks, letters (L+1, S); as printed they know one kind of data,
     (L+1, 1)."""
-    if equations == "printed":
-        return solve(architecture, norm, [1.0], sigma_w2, sigma_b2)
-    letters = ["q_hat", "q_hat_xy"] + (["q_hat_ab_xy"] if isinstance(architecture, Convolutional) else [])
+    letters = ("q_hat", "q_hat_xy", "q_hat_ab_xy")
     start = {f"{letter}_0": by_layer(networks, letter)[:, 0] for letter in letters}
-    return solve(architecture, norm, 1.0, sigma_w2, sigma_b2, equations, networks[0].inputs, **start)
+    setting = dict(norm=norm, gamma=[1.0], sigma_w2=sigma_w2, sigma_b2=sigma_b2)
+    return solve_as(equations, architecture, networks[0].inputs, start, **setting)
 
 
 def ratios(
@@ -101,7 +100,7 @@ def root_mean_square(off: np.ndarray) -> np.ndarray:
 # ---- What mean-field theory says about the curvature of a network for the inputs that it sees, in four ways ----
 
 #: The printed equations, by the start of their gradients of two places; the paper gives none, 0 is kindest.
-STARTS = {"from0": 0.0, "from1": 1.0}
+STARTS = {"from0": 0.0, "from1": 1.0, "printed": 1.0}
 
 
 def input_moments(x: Tensor) -> dict[str, float]:
@@ -132,7 +131,7 @@ def solve_as(
 ) -> MeanFieldTheory:
     """The theory that `equations` name, for batches of m inputs with these moments.
 
-    "from0" and "from1": as printed, which knows neither batch nor inputs, gradients of two places from there;
+    "from0" and "from1" ("printed"): as printed, without batch and inputs, gradients of two places from there;
     "corrected": statistics held constant; "through_batch": gradients through them. setting: as in `solve`.
     """
     if equations in STARTS:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from bnbook.data import Dataset, normalise
 from bnbook.training.numerics import numerics
+from bnbook.training.stack import cross_entropy
 from bookpress.cores import cores
 from bookpress.intervals import mean_and_interval
 
@@ -151,8 +152,7 @@ def batch_norm(
 
 def mean_loss(found: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each member, (M,), of its answers (M, B, classes)."""
-    flat = F.cross_entropy(found.flatten(0, 1), labels.repeat(len(found)), reduction="none")
-    return flat.view(len(found), -1).mean(1)
+    return cross_entropy(found, labels.expand(len(found), -1))
 
 
 @torch.no_grad()

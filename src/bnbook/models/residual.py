@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.models.building import initialise, linear, scale, whole
-from bnbook.normalizers import NORMALIZERS, make_normalizer
+from bnbook.normalizers import make_normalizer
 
 STAGES = (64, 128, 256, 512)  # channels; each stage but the first halves the map
 BLOCKS = 2  # in a stage
@@ -19,13 +20,15 @@ class PreActBlock(nn.Module):
     """x + conv2(relu(norm2(conv1(relu(norm1(x)))))); where shapes change, x goes through a 1×1 convolution of
     relu(norm1(x))."""
 
-    def __init__(self, inputs: int, features: int, stride: int) -> None:
+    def __init__(
+        self, inputs: int, features: int, stride: int, normalizer: Callable[[int], nn.Module]
+    ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, features, 3, stride, padding=1, bias=False)
         self.conv2 = nn.Conv2d(features, features, 3, padding=1, bias=False)
         changes = stride != 1 or inputs != features
         self.shortcut = nn.Conv2d(inputs, features, 1, stride, bias=False) if changes else None
-        self.norm1, self.norm2 = nn.Identity(), nn.Identity()  # set by `resnet`
+        self.norm1, self.norm2 = normalizer(inputs), normalizer(features)
 
     def forward(self, x: Tensor) -> Tensor:
         ready = F.relu(self.norm1(x))
@@ -61,8 +64,10 @@ def resnet(
         )
     if not width > 0:
         raise BnbookError(f"width {width} of the ResNet; expected a factor above 0, such as 0.25")
-    if norm not in NORMALIZERS:
-        raise BnbookError(f"unknown norm {norm!r} of the ResNet; expected one of {', '.join(NORMALIZERS)}")
+
+    def normalizer(units: int) -> nn.Module:
+        return scale(make_normalizer(norm, units, 2, **norm_options), gamma)
+
     sizes = [max(4, int(units * width + 0.5)) for units in STAGES]
     modules: OrderedDict[str, nn.Module] = OrderedDict(
         conv1=nn.Conv2d(channels, sizes[0], 3, padding=1, bias=False)
@@ -71,18 +76,13 @@ def resnet(
     for stage, units in enumerate(sizes, start=1):
         blocks: OrderedDict[str, nn.Module] = OrderedDict()
         for block in range(1, BLOCKS + 1):
-            blocks[f"block{block}"] = PreActBlock(features, units, 2 if block == 1 and stage > 1 else 1)
+            stride = 2 if block == 1 and stage > 1 else 1
+            blocks[f"block{block}"] = PreActBlock(features, units, stride, normalizer)
             features = units
         modules[f"stage{stage}"] = nn.Sequential(blocks)
     readout = linear(features, classes)
     drawn = [m for part in modules.values() for m in part.modules() if isinstance(m, nn.Conv2d)]
     initialise([*drawn, readout], init, sigma_w2, sigma_b2)
-
-    def normalizer(units: int) -> nn.Module:
-        return scale(make_normalizer(norm, units, 2, **norm_options), gamma)
-
-    for block in [m for part in modules.values() for m in part.modules() if isinstance(m, PreActBlock)]:
-        block.norm1, block.norm2 = normalizer(block.conv1.in_channels), normalizer(block.conv2.in_channels)
     modules |= {
         "norm1": normalizer(features),
         "relu1": nn.ReLU(),

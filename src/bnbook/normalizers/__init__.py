@@ -50,7 +50,9 @@ def make_normalizer(name: str, features: int, dim: int = 0, **options) -> nn.Mod
     if not isinstance(features, int) or features < 1:
         raise BnbookError(f"a normalizer over {features!r} features; expected a whole number of at least 1")
     builder = NORMALIZERS[name]
-    known = [key for key in inspect.signature(builder).parameters if key not in ("features", "dim", "p")]
+    known = inspect.signature(builder).parameters
+    known = known | inspect.signature(Noise).parameters if "noise" in known else known
+    known = [key for key in known if key not in ("features", "dim", "p", "noise")]
     unknown = sorted(set(options) - set(known))
     if unknown:
         listed = ", ".join(known) or "none"

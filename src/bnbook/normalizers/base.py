@@ -18,6 +18,11 @@ def batch_axes(x: Tensor) -> tuple[int, ...]:
     return (0,) + tuple(range(2, x.dim()))
 
 
+def rescaled(x: Tensor, mean: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """scale (x - mean) + shift, a value of each per unit, (C,)."""
+    return torch.addcmul(wide(shift - mean * scale, x), x, wide(scale, x))
+
+
 class Normalizer(nn.Module):
     """A layer over (B, C), dim=0, or (B, C, H, W), dim=2; a unit is one of the C columns or channels.
 

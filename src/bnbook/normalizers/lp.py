@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bnbook.errors import BnbookError
-from bnbook.normalizers.base import BatchNormalizer, batch_axes, wide
+from bnbook.normalizers.base import BatchNormalizer, batch_axes, rescaled, wide
 
 
 def lp_statistics(x: Tensor, p: float) -> tuple[Tensor, Tensor]:
@@ -54,7 +54,7 @@ class LpNorm(BatchNormalizer):
     def forward(self, x: Tensor) -> Tensor:
         self.check(x)
         if not self.training:
-            return _apply_scale(x, self.running_mean, self.weight / self.running_norm, self.bias)
+            return rescaled(x, self.running_mean, self.weight / self.running_norm, self.bias)
         y, mean, power = _LpTransform.apply(x, self.weight, self.bias, self.p, self.eps)
         new = self.next_average_weight()
         self.running_mean.mul_(1 - new).add_(new * mean.detach())
@@ -63,10 +63,6 @@ class LpNorm(BatchNormalizer):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, p={self.p}"
-
-
-def _apply_scale(x: Tensor, mean: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    return torch.addcmul(wide(shift - mean * scale, x), x, wide(scale, x))
 
 
 class _LpTransform(torch.autograd.Function):
@@ -82,7 +78,7 @@ class _LpTransform(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, p: float, eps: float) -> tuple[Tensor, ...]:
         mean, power = lp_statistics(x, p)
-        return _apply_scale(x, mean, weight / lp_norm(power, p, eps), bias), mean, power
+        return rescaled(x, mean, weight / lp_norm(power, p, eps), bias), mean, power
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:

@@ -72,20 +72,10 @@ class NoisyBatchNorm(BatchNorm):
     """Batch norm with its γ and β, and then `Noise` on the result (Santurkar et al. 2018, Algorithm 1)."""
 
     def __init__(
-        self,
-        features: int,
-        dim: int = 0,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        n_mu: float = 0.5,
-        n_sigma: float = 1.25,
-        r_mu: float = 0.1,
-        r_sigma: float = 0.1,
-        spread: str = "deviation",
-        per: str = "unit",
+        self, features: int, dim: int = 0, eps: float = 1e-5, momentum: float | None = 0.1, **noise
     ) -> None:
         super().__init__(features, dim, eps, momentum)
-        self.noise = Noise(features, dim, n_mu, n_sigma, r_mu, r_sigma, spread, per)
+        self.noise = Noise(features, dim, **noise)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.noise(super().forward(x))

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from bnbook.normalizers.base import BatchNormalizer, batch_axes, wide
+from bnbook.normalizers.base import BatchNormalizer, batch_axes, rescaled
 
 EPS = 1e-5
 #: 1 / deviation of max(0, z), z ~ N(0, 1): a rectified unit times this has variance 1 (Brock et al. 2021, section 4.1).
@@ -49,5 +49,4 @@ class Affine(BatchNormalizer):
             self.running_mean.lerp_(mean.detach(), self.next_average_weight())
         elif self.centred:
             mean = self.running_mean
-        scale = RECTIFIED * self.weight
-        return torch.addcmul(wide(RECTIFIED * self.bias - scale * mean, x), wide(scale, x), x)
+        return rescaled(x, mean, RECTIFIED * self.weight, RECTIFIED * self.bias)

@@ -15,6 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.stack import Statistics, stack_models
 from bnbook.training.resumable import Arrays, Training
+from bnbook.training.stack import cross_entropy
 
 Member = tuple[PhaseArm, int]  # settings and seed
 #: A member whose loss exceeds this many times its first one has exploded: it is frozen there and reported.
@@ -156,8 +157,7 @@ def member_loss(outputs: Tensor, targets: Tensor, kind: str) -> Tensor:
     if kind == "squared":
         wanted = F.one_hot(targets, outputs.shape[-1]).to(outputs)
         return 0.5 * (outputs - wanted).square().sum(-1).mean(1)
-    flat = F.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
-    return flat.view(targets.shape).mean(1)
+    return cross_entropy(outputs, targets)
 
 
 def first_choice(dataset: Dataset, seed: int, count: int) -> Tensor:
