@@ -81,9 +81,7 @@ def _batch(setting: Setting, one: Forward, l: int, places: int) -> None:
         one.variance[l] = eq.data_variance(one.q[l], pooled, setting.values(l))
         one.c_xy[l] = eq.centred_correlation(one.q[l], one.q_xy[l], pooled, setting.values(l))
         one.c_ab_xy[l] = eq.centred_correlation(one.q[l], one.q_ab_xy[l], pooled, setting.values(l))
-    one.q_hat[l], one.q_hat_xy[l] = (
-        eq.batch_forward(setting.gamma),
-        eq.batch_forward_pairs(setting.gamma, one.c_xy[l]),
-    )
+    one.q_hat[l] = eq.batch_forward(setting.gamma)
+    one.q_hat_xy[l] = eq.batch_forward_pairs(setting.gamma, one.c_xy[l])
     if places > 1:
         one.q_hat_ab_xy[l] = eq.batch_forward_pairs(setting.gamma, one.c_ab_xy[l])

@@ -15,6 +15,7 @@ from bnbook.meanfield.theory import MeanFieldTheory, over_pairs
 
 NORMS = ("none", "batch")
 EQUATIONS = ("printed", "corrected", "through_batch")
+FORWARD = ("q", "q_hat", "q_xy", "q_hat_xy", "q_ab_xy", "q_hat_ab_xy")
 
 
 def solve(
@@ -57,23 +58,11 @@ def solve(
     places = np.array(architecture.positions, dtype=float).reshape(-1, *[1] * gamma.ndim)
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = behind.total_ab / (places * (places - 1))
-    apart = np.where(places > 1, apart, np.nan)
-    return MeanFieldTheory(
-        architecture,
-        norm,
-        equations,
-        batch,
-        ahead.q,
-        ahead.q_hat,
-        ahead.q_xy,
-        ahead.q_hat_xy,
-        behind.total / places,
-        behind.total_xy / places,
-        ahead.q_ab_xy,
-        ahead.q_hat_ab_xy,
-        apart,
-        _further(setting, ahead, behind),
-    )
+    letters = {name: getattr(ahead, name) for name in FORWARD}
+    letters |= dict(q_tilde=behind.total / places, q_tilde_xy=behind.total_xy / places)
+    letters |= dict(q_tilde_ab_xy=np.where(places > 1, apart, np.nan))
+    further = _further(setting, ahead, behind)
+    return MeanFieldTheory(architecture, norm, equations, batch, further=further, **letters)
 
 
 def _further(setting: Setting, ahead: Forward, behind: Backward) -> Array:
