@@ -10,6 +10,7 @@ from functools import cached_property
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from scipy.linalg import hadamard
 from torch import Tensor
 
 from bnbook.chapters.theorems import (
@@ -89,7 +90,7 @@ def draw_curved(rng: np.random.Generator, number: int, *, gamma: float | None = 
     m = (4, 8, 3, 16)[number // len(FAMILIES) % 4]
     x = rng.standard_normal((m, 3))
     if family == "isotropic" and m in (4, 8):
-        x = _signs(m)[:, rng.choice(np.arange(1, m), 3, replace=False)] * rng.choice((-1.0, 1.0), 3)
+        x = hadamard(m, float)[:, rng.choice(np.arange(1, m), 3, replace=False)] * rng.choice((-1.0, 1.0), 3)
     x = x - x.mean(0)
     w = rng.standard_normal((3, 2)) * 10 ** rng.uniform(-1, 1)
     slope = rng.standard_normal((m, 2)) * 10 ** rng.uniform(-2, 1)
@@ -128,14 +129,6 @@ def _curvature(rng: np.random.Generator, family: str, m: int) -> np.ndarray:
         return np.einsum("bq,jk->bjqk", np.identity(m), pair + pair.T)
     root = rng.standard_normal((size, size))
     return ((root + root.T) / size).reshape(m, 2, m, 2)
-
-
-def _signs(m: int) -> np.ndarray:
-    """Columns of ±1 at right angles, the first constant."""
-    one = np.array([[1.0]])
-    while len(one) < m:
-        one = np.block([[one, one], [one, -one]])
-    return one
 
 
 # ---- Single entries of the Hessian for the weights against version 1's theorems: inputs of mean zero, γ = 1 ----
