@@ -17,40 +17,33 @@ BEST = {
     ("none", False, False, False): 0.1,
     ("none", False, True, False): 0.05 / 4,  # two below the grid
     ("none", False, True, True): 0.2,
-    ("batch", False, False, False): 0.8,  # two above it
+    ("batch", False, False, False): 0.8,  # two above it; from 1.5 on it diverges
     ("batch", True, False, False): 0.2 * 2**8,  # farther than it may be extended
 }
-DIVERGES = 1.5  # batch norm, from here on
 CALLS = {"best-rate": [], "mean-alone": []}  # (arm, seed) of each training
 
 
-def kind(arm):
-    return arm.norm, arm.lengths_kept, bool(arm.options), bool(arm.clip)
-
-
-def trained(arm, at_looks, **arrays):
+def trained(loss, level, accuracy, arm):
     """What every training has, of this accuracy at its looks, where it has any."""
-    found = arrays | {
-        "seconds": np.float64(1.0),
-        "diverged": np.float64(0.0),
-        "diverged_step": np.float64(np.nan),
-    }
+    found = {"loss": loss, "accuracy": accuracy, "seconds": np.float64(1.0)}
+    found |= {"diverged": np.float64(0.0), "diverged_step": np.float64(np.nan)}
     if arm.evaluate_every:
-        found["test_accuracy"] = at_looks + 0.001 * np.arange(len(arm.checkpoints()))
-        found["train_accuracy"] = np.full(len(arm.checkpoints()), 0.5)
+        looks = len(arm.checkpoints())
+        found |= {"test_accuracy": level + 0.001 * np.arange(looks), "train_accuracy": np.full(looks, 0.5)}
     return found
 
 
 def of_best_rate(arm, seed):
     CALLS["best-rate"].append((arm, seed))
-    apart = np.log2(arm.learning_rate / BEST[kind(arm)])
+    best = BEST[arm.norm, arm.lengths_kept, bool(arm.options), bool(arm.clip)]
+    apart = np.log2(arm.learning_rate / best)
     depth = 0.1 if arm.options else 0.0  # He's start ends lower than the book's
     loss = 1.0 - depth + apart**2 + 0.5 * (np.arange(arm.steps)[::-1] > arm.steps // 20)
-    if arm.norm == "batch" and not arm.lengths_kept and arm.learning_rate >= DIVERGES:
+    if arm.norm == "batch" and not arm.lengths_kept and arm.learning_rate >= 1.5:
         loss[-1] = np.nan
     drawn = np.random.default_rng([seed, int(1e6 * arm.learning_rate)]).integers(0, 17, arm.steps) / 16
     level = {"none": 0.4, "batch": 0.6}[arm.norm] + 0.01 * (seed % 7) - 0.02 * abs(apart)
-    return trained(arm, level, loss=loss, accuracy=drawn)
+    return trained(loss, level, drawn, arm)
 
 
 def of_mean_alone(arm, seed):
@@ -60,7 +53,7 @@ def of_mean_alone(arm, seed):
     apart = np.log2(arm.learning_rate / (0.025 if warm else 0.4)) if arm.norm == "centred" else 0.0
     level = {"none": 0.5, "batch": 0.6, "standardized_centred": 0.61, "centred": 0.57}[arm.norm]
     loss = np.full(arm.steps, 1.0 - 0.1 * warm + apart**2)
-    return trained(arm, level + 0.01 * (seed % 3) + 0.005 * warm, loss=loss, accuracy=np.full(arm.steps, 0.5))
+    return trained(loss, level + 0.01 * (seed % 3) + 0.005 * warm, np.full(arm.steps, 0.5), arm)
 
 
 SEEDS = dict(seeds=3, selection_seeds=2, selection_first=11, first_seed=20)
@@ -93,48 +86,38 @@ def test_the_rate_with_the_lowest_loss_is_found_also_beyond_the_grid(ran, mean):
     assert mean["best_rate.mean_glorot"][0] == 0.4 and mean["best_rate.mean_warm"][0] == 0.025
 
 
-@pytest.mark.parametrize("page", CALLS)
-def test_seeds_that_choose_do_not_judge_and_the_others_do_not_choose(page, ran, mean):
-    chosen_by, judged_by = (
-        {seed for arm, seed in CALLS[page] if bool(arm.evaluate_every) == of} for of in (0, 1)
-    )
-    assert chosen_by == {11, 12} and judged_by == {20, 21, 22}
+def test_seeds_that_choose_do_not_judge_and_the_others_do_not_choose(ran, mean):
+    for calls in CALLS.values():
+        chosen_by, judged_by = ({s for arm, s in calls if bool(arm.evaluate_every) == of} for of in (0, 1))
+        assert chosen_by == {11, 12} and judged_by == {20, 21, 22}
     judged = {
-        (arm.norm, bool(arm.options), arm.learning_rate) for arm, _ in CALLS[page] if arm.evaluate_every
-    }
-    if page == "best-rate":  # with He's start its own, half of it for long, the clipped one's, the common one
-        assert {rate for _, he, rate in judged if he} == {0.0125, 0.2, 0.1}
-    else:
-        others = {("none", True, 0.1), ("batch", False, 0.4), ("standardized_centred", False, 0.1)}
-        assert judged == others | {("centred", False, 0.4), ("centred", True, 0.025)}
+        page: {(arm.norm, bool(arm.options), arm.learning_rate) for arm, _ in calls if arm.evaluate_every}
+        for page, calls in CALLS.items()
+    }  # with He's start its own, half of it for long, the clipped one's, the common one
+    assert {rate for _, he, rate in judged["best-rate"] if he} == {0.0125, 0.2, 0.1}
+    others = {("none", True, 0.1), ("batch", False, 0.4), ("standardized_centred", False, 0.1)}
+    assert judged["mean-alone"] == others | {("centred", False, 0.4), ("centred", True, 0.025)}
+    long = [(arm, seed) for arm, seed in CALLS["best-rate"] if arm.steps == 130]
+    assert {arm.learning_rate for arm, seed in long if seed < 20} == {0.4, 0.8, 0.0125, 0.00625}
+    assert {seed for arm, seed in long} == {11, 12, 20, 21, 22}
+    assert ran[1]["best_rate.long_batch"] == 0.8 and ran[1]["best_rate.long_plain"] == 0.0125
 
 
 def test_the_better_start_is_picked_by_training_loss_and_the_leads_are_against_it(ran, mean):
     names, recorded = ran
     assert names["plain"] == "he"
     level = np.array([0.01 * (seed % 7) for seed in (20, 21, 22)])
-    end = 0.001 * np.arange(7)[-3:].mean()  # checkpoints 0, 20, ..., 120
-    np.testing.assert_allclose(recorded["test_accuracy.plain"], 0.4 + level + end)
-    np.testing.assert_allclose(recorded["test_accuracy.batch"], 0.6 + level + end)
-    np.testing.assert_allclose(recorded["common_accuracy.batch"], 0.6 - 0.02 * 3 + level + end)
-    np.testing.assert_allclose(recorded["lead.tuned"], 0.2)
-    np.testing.assert_allclose(recorded["lead.common"], 0.2 - 0.06)
-    np.testing.assert_allclose(recorded["over_half.tuned"], 0.2 - 0.14 / 2)
-    put_back = 0.6 - 0.02 * 4  # its rate is four doublings short
-    np.testing.assert_allclose(recorded["over_half.put_back"], put_back - 0.4 - 0.1, atol=1e-9)
+    level += 0.001 * np.arange(7)[-3:].mean()  # checkpoints 0, 20, ..., 120
+    wanted = {"test_accuracy.plain": 0.4 + level, "test_accuracy.batch": 0.6 + level}
+    wanted |= {"common_accuracy.batch": 0.6 - 0.02 * 3 + level, "lead.tuned": 0.2, "lead.long": 0.2}
+    wanted |= {"lead.common": 0.2 - 0.06, "over_half.tuned": 0.2 - 0.14 / 2}
+    wanted["over_half.put_back"] = 0.6 - 0.02 * 4 - 0.4 - 0.1  # its rate is four doublings short
+    for name, values in wanted.items():
+        np.testing.assert_allclose(recorded[name], values, atol=1e-9, err_msg=name)
     test = {name: mean[f"test_accuracy.{name}"] for name in ("plain", "batch", "mean", "mean_warm")}
     assert mean["warm_is_better"][0] == 1 and np.array_equal(test["mean"], test["mean_warm"])
     kept = test["mean"] - test["plain"] - (test["batch"] - test["plain"]) / 2
     np.testing.assert_allclose(mean["over_half.mean"], kept)
-
-
-def test_the_long_trainings_take_the_better_of_two_rates_and_the_same_seeds(ran):
-    recorded = ran[1]
-    long = [(arm, seed) for arm, seed in CALLS["best-rate"] if arm.steps == 130]
-    assert {arm.learning_rate for arm, seed in long if seed < 20} == {0.4, 0.8, 0.0125, 0.00625}
-    assert {seed for arm, seed in long} == {11, 12, 20, 21, 22}
-    assert recorded["best_rate.long_batch"] == 0.8 and recorded["best_rate.long_plain"] == 0.0125
-    np.testing.assert_allclose(recorded["lead.long"], 0.2, atol=1e-9)
 
 
 def test_steps_to_match_are_a_loop_that_looks_for_the_plain_networks_best(ran):

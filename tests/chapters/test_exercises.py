@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from types import SimpleNamespace
 
@@ -10,6 +9,8 @@ import numpy as np
 import page_cells
 import pytest
 import torch
+import torch.nn.functional as F
+from descent import SHARES, descend
 from scipy.stats import norm as normal
 from torch import nn
 
@@ -80,29 +81,22 @@ def test_quantiles_and_the_integral_against_numpy():
         np.testing.assert_allclose(EX.integral(x, edges)[:, j], math.sqrt(12) * (inside - 0.5), atol=5e-3)
 
 
-def by_hand(net, x, dropped=()):
-    """The forward pass of an arm with batch norm in all layers, written out."""
-    for k, layer in enumerate(net.hidden):
-        z = layer(x.reshape(len(x), -1) if k == 2 else x)
-        scale, shift = net.norms[k].gamma, net.norms[k].beta
-        standard = lambda v, s=scale, b=shift: nn.functional.batch_norm(v, None, None, s, b, True, 0.0, EPS)
-        x = standard(net.arm.bend(z)) if net.arm.after else net.arm.bend(standard(z))
-        if k < 2:
-            x = nn.functional.avg_pool2d(x, 2)
-        elif dropped:
-            x = x * dropped[k - 2]
-    return net.readout(x)
-
-
 @pytest.mark.parametrize("name", ["batch", "fixed", "after", "sigmoid_batch"])
 def test_the_network_is_the_one_written_out(name):
     net = EX.LeNet(EX.ARMS[name], SHAPE, 3)
-    for each in EX.norms(net) if net.arm.affine else []:
+    for each in net.norms if net.arm.affine else []:
         each.gamma.data += 0.1 * torch.arange(len(each.gamma)) / len(each.gamma)
         each.beta.data -= 0.2
     assert all(each.gamma.requires_grad == each.beta.requires_grad == (name != "fixed") for each in net.norms)
     for dropped in ((), EX.masks(32, torch.Generator().manual_seed(0))):
-        torch.testing.assert_close(net(IMAGES, dropped), by_hand(net, IMAGES, dropped), rtol=1e-4, atol=1e-5)
+        x = IMAGES
+        for k, (layer, norm) in enumerate(zip(net.hidden, net.norms)):
+            z = layer(x.flatten(1) if k == 2 else x)
+            z = net.arm.bend(z) if net.arm.after else z
+            x = F.batch_norm(z, None, None, norm.gamma, norm.beta, True, 0.0, EPS)
+            x = x if net.arm.after else net.arm.bend(x)
+            x = F.avg_pool2d(x, 2) if k < 2 else x * dropped[k - 2] if dropped else x
+        torch.testing.assert_close(net(IMAGES, dropped), net.readout(x), rtol=1e-4, atol=1e-5)
 
 
 def test_arms_share_their_first_weights_and_biases():
@@ -124,23 +118,14 @@ def test_dropout_leaves_out_half_and_keeps_the_mean():
 
 
 def test_a_training_is_gradient_descent_whose_rate_falls_over_the_last_fifth():
-    net = EX.LeNet(EX.BATCH, SHAPE, 0)
-    twin = copy.deepcopy(net)
+    net, twin = (EX.LeNet(EX.BATCH, SHAPE, 0) for _ in range(2))
     losses = EX.train(net, Rows(IMAGES, LABELS, 16, 0), 10, 0.5, 0)
-    rows, optimizer = Rows(IMAGES, LABELS, 16, 0), torch.optim.SGD(twin.parameters(), lr=0.5)
-    for step, share in enumerate([1.0] * 8 + [2 / 3, 1 / 3]):
-        inputs, labels = next(rows)
-        optimizer.param_groups[0]["lr"] = 0.5 * share
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(twin(inputs), labels)
-        assert math.isclose(float(loss.detach()), losses[step], rel_tol=1e-5)
-        loss.backward()
-        optimizer.step()
-    for a, b in zip(net.parameters(), twin.parameters()):
+    loss = lambda inputs, labels: F.cross_entropy(twin(inputs), labels)
+    leaves, rates = [*twin.parameters()], [0.5 * share for share in SHARES]
+    found = descend(loss, leaves, Rows(IMAGES, LABELS, 16, 0), rates)
+    np.testing.assert_allclose(losses, found, rtol=1e-5)
+    for a, b in zip(net.parameters(), leaves):
         torch.testing.assert_close(a, b)
-
-
-def test_what_diverges_has_no_more_losses_and_no_number_is_best():
     losses, _, best = EX.at_best(EX.PLAIN, 0, (IMAGES, LABELS), 20, (1e38, 0.25, 1e-9))
     assert np.isfinite(losses[0, 0]) and np.isnan(losses[0, -1]) and best == 0.25
 
@@ -162,17 +147,17 @@ def test_inference_is_by_the_mean_statistics_of_training_batches():
 
 def test_running_averages_are_torchs():
     net, running = EX.LeNet(EX.ARMS["first"], SHAPE, 1), {}
+    z = [net.hidden[0](part).detach() for part in (IMAGES[:16], IMAGES[16:], IMAGES[:16] * 2)]
     twins = {"usual": 0.1, "textbook": 0.9, "all": None}
-    twins = {name: nn.BatchNorm2d(6, momentum=w) for name, w in twins.items()}
-    first = net.hidden[0](IMAGES[:16]).detach()
+    twins = {name: nn.BatchNorm2d(6, momentum=weight) for name, weight in twins.items()}
     for twin in twins.values():  # torch's begin at 0 and 1, ours at the first batch
-        twin.running_mean.copy_(first.mean((0, 2, 3)))
+        twin.running_mean.copy_(z[0].mean((0, 2, 3)))
     for batches, part in enumerate((IMAGES[:16], IMAGES[16:], IMAGES[:16] * 2), start=1):
         net(part)
         EX.average(running, [net.norms[0].last], batches)
-        for twin in twins.values():
-            twin(net.hidden[0](part).detach())
     for name, twin in twins.items():
+        for part in z:
+            twin(part)
         torch.testing.assert_close(running[name][0][0].flatten(), twin.running_mean)
 
 

@@ -1,18 +1,24 @@
-"""What stands beside a critical learning rate, against slow twins and by hand."""
+"""What stands beside a critical learning rate, and the page of controls, against slow twins and by hand."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import page_cells
 import pytest
 import torch
+import torch.nn.functional as F
+from descent import SHARES, descend
 
 from bnbook.chapters.mean_field import input_moments, largest, solve_as
+from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.small_networks import PhaseArm, full_batch, train_model
+from bnbook.small_networks import PhaseArm, full_batch, train_model, train_part
 
+CONTROLS = page_cells.functions("practice/controls", rates=[0.01, 0.1])
 ARM = PhaseArm(data="digits-standin", hidden=(8, 6), batch_size=16, steps=3, learning_rate=0.02)
 
 
@@ -79,15 +85,51 @@ def test_what_a_training_changed_is_read_off_its_network(dataset, cells):
     assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
 
 
-def test_the_loss_at_the_end_is_that_of_the_last_tenth(dataset, cells):
-    losses = np.array([100.0] * 18 + [3.0, 1.0])
-    cells["train_model"] = lambda *_: (ARM.drawn(0, dataset), losses)
-    assert cells["after_training"](ARM, 0)["loss"] == pytest.approx(np.log10(0.02))
-
-
 def test_the_best_rate_is_of_those_that_did_not_explode(cells):
     losses = np.array([[[3.0, 1.0, np.nan], [np.nan] * 3], [[0.5, 1.0, 0.2], [4.0, np.inf, 5.0]]])
     rates = np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]])
     best, at = cells["best_rates"](losses, rates)
     assert best.tolist() == [[1, np.inf], [0.2, 4]]
     assert (at[0, 0], *at[1]) == (-2, -1, -4)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_everything_but_the_readout_is_trained_as_the_page_on_the_last_layer_trains_it(norm, dataset):
+    arm = replace(ARM, norm=norm)
+    losses, right, longer = CONTROLS["without_readout"](arm, 3, dataset, times=0.5)
+    rate = 0.5 * 2 * (1 + arm.momentum) / largest(arm, 3, dataset).value
+    twin = train_part(replace(arm, learning_rate=rate), 3, dataset, "hidden")
+    np.testing.assert_allclose(losses, twin, rtol=1e-5)
+    assert 0 <= right <= 1 and longer > (norm == "batch")  # then their gradient is at right angles to them
+
+
+def test_the_readout_s_curvature_is_that_of_its_hessian_and_the_mean_feature_s_share_a_quotient_of_it(
+    dataset,
+):
+    model, (images, labels) = ARM.drawn(5, dataset).train(), full_batch(ARM, 5, dataset)
+    h = model[:-1](images).detach().flatten(1).double()
+    targets = F.one_hot(labels, len(dataset.classes)).double()
+
+    def loss(flat):
+        return 0.5 * (F.linear(h, flat[:-10].view(10, -1), flat[-10:]) - targets).square().sum() / len(h)
+
+    hessian = torch.autograd.functional.hessian(loss, torch.zeros(10 * h.shape[1] + 10, dtype=h.dtype))
+    top, share = CONTROLS["readout_curvature"](ARM, 5, dataset)
+    assert top == pytest.approx(float(torch.linalg.eigvalsh(hessian)[-1]), rel=1e-9)
+    mean = h.mean(0)  # 1ᵀ (H Hᵀ + 1) 1 / m² is the squared length of the mean feature, with the bias's one
+    assert share == pytest.approx(float(mean @ mean + 1) / top, rel=1e-9)
+
+
+def test_softmax_regression_is_plain_descent():
+    data, start = "textures-standin", torch.Generator().manual_seed(2)
+    train, test = (pooled(load(data), split, 4) for split in ("train", "test"))
+    (x, y), (shown, answers) = ((F.pad(rows, (0, 1), value=1.0), labels) for rows, labels in (train, test))
+    first = torch.randn(x.shape[1], 10, generator=start, dtype=torch.float64) * (2 / x.shape[1]) ** 0.5
+    late, right = [], []
+    for rate in CONTROLS["rates"]:
+        weight = first.float().requires_grad_()
+        loss = lambda images, labels, weight=weight: F.cross_entropy(images @ weight, labels)
+        losses = descend(loss, [weight], Rows(x, y, 16, 2), [rate * share for share in SHARES])
+        late.append(np.mean(losses[7:]))
+        right.append(float(((shown @ weight).argmax(1) == answers).double().mean()))
+    assert CONTROLS["softmax_regression"]((data, 4, 16, 10), 2) == right[int(np.argmin(late))]

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import os
 import re
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from bnbook.chapters import asked, libraries
-from bnbook.errors import BnbookError
-
-ROOT = Path(__file__).resolve().parents[2]
-MODULES = {path.stem for path in libraries.FOLDER.glob("in_*.py")}
+from bnbook.chapters import libraries
 
 
 def loaded(name: str):
@@ -27,40 +21,31 @@ def loaded(name: str):
         return importlib.import_module(name)
 
 
-QUESTIONS = loaded("questions")
+QUESTIONS, CARRYING = loaded("questions"), loaded("carrying")
 
 
-def test_each_module_is_asked_and_each_class_that_is_asked_is_there():
-    named = {(each.module, what) for each in libraries.LIBRARIES.values() for what in (each.layer, each.net)}
-    assert {module for module, _ in named} == MODULES - {"in_keras"}  # a base
-    for module, what in named:
-        text = (libraries.FOLDER / f"{module}.py").read_text("utf-8")
-        assert not what or re.search(rf"^class {what}[(:]", text, re.MULTILINE), (module, what)
-    assert len(libraries.CARRIED) >= 8 and len(libraries.LIBRARIES) >= 18
-    assert set(libraries.BY_NAME) < set(libraries.LIBRARIES)
+def test_each_class_that_is_asked_is_there():
+    for each in libraries.LIBRARIES.values():
+        text = (libraries.FOLDER / f"{each.module}.py").read_text("utf-8")
+        for what in filter(None, (each.layer, each.net)):
+            assert re.search(rf"^class {what}[(:]", text, re.MULTILINE), (each.module, what)
 
 
-@pytest.fixture(scope="module")
-def torch_answers():
-    answers, missing = libraries.ask(["torch"])
-    assert not missing
-    return answers
-
-
-def test_torch_answers_as_its_documentation_says(torch_answers):
-    answers = torch_answers["torch"]["answers"]
-    assert libraries.epsilon(torch_answers["torch"]) == pytest.approx(1e-5, rel=1e-4)
+def test_torch_answers_as_its_documentation_says():
+    asked, missing = libraries.ask(["torch"])
+    assert not missing and libraries.epsilon(asked["torch"]) == pytest.approx(1e-5, rel=1e-4)
+    answers = asked["torch"]["answers"]
     np.testing.assert_allclose(answers["weights"]["new"], 0.1, atol=1e-5)
     assert answers["variance"]["2d"] == pytest.approx(4 / 3, rel=1e-5)
     assert answers["variance"]["4d"] == pytest.approx(36 / 35, rel=1e-5)
     assert answers["alone"]["2d"]["error"].startswith("ValueError")
     assert math.isnan(answers["spoiled"]["after_51"][0]) and answers["mask"] == {"absent": "it takes no mask"}
-    judged = {quantity: of["torch"] for quantity, of in libraries.judged(torch_answers).items()}
+    judged = {quantity: of["torch"] for quantity, of in libraries.judged(asked).items()}
     assert judged["accepts"] == 0 and judged["spoiled"] == 1 and judged["carried"] < 1e-5
     assert max(abs(judged[each]) for each in ("epsilon", "root", "unbiased")) < 1e-3
-    assert len(libraries.row(torch_answers["torch"])) == len(libraries.COLUMNS)
-    assert "| torch | 1e-05 under the root |" in libraries.table(torch_answers, ["ε"]).data
-    assert all(values.shape[0] == 1 for values in libraries.numbers(torch_answers).values())
+    assert "| torch | 1e-05 under the root |" in libraries.table(asked, ["ε"]).data
+    assert len(libraries.row(asked["torch"])) == len(libraries.COLUMNS)
+    assert all(values.shape[0] == 1 for values in libraries.numbers(asked).values())
 
 
 def test_gradient_and_hessian_of_the_questions_are_those_of_torch_in_float64():
@@ -71,20 +56,6 @@ def test_gradient_and_hessian_of_the_questions_are_those_of_torch_in_float64():
     product = torch.autograd.grad((first * torch.tensor(v)).sum(), at)[0]
     np.testing.assert_allclose(QUESTIONS.gradient(x, w, 1e-3), first.detach(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(QUESTIONS.hessian(x, w, v, 1e-3), product, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("source, target", [(1e-5, 1e-3), (1e-3, 1e-5), (2e-5, 1e-5)])
-def test_the_scale_that_carries_a_layer_over_is_exact(source, target):
-    x, var = torch.tensor(QUESTIONS.values((8, 4))), torch.tensor([1e-6, 1e-4, 1e-2, 1.0]).double()
-    layers = [torch.nn.BatchNorm1d(4, eps=eps).double().eval() for eps in (source, target)]
-    for layer in layers:
-        layer.running_var.copy_(var)
-        torch.nn.init.uniform_(layer.weight, 0.5, 2)
-    layers[1].weight.data = layers[0].weight * ((var + target) / (var + source)).sqrt()
-    torch.testing.assert_close(layers[1](x), layers[0](x), rtol=1e-12, atol=1e-12)
-
-
-CARRYING = loaded("carrying")
 
 
 @pytest.mark.parametrize(
@@ -98,14 +69,9 @@ def test_arrays_in_another_order_are_the_same_layers_in_numpy(last, kernel, dens
     exact = maps.flatten(1) @ torch.tensor(weights["dense1"]).T
     own = {key: net.to_own(key, a) for key, a in weights.items()}
     windows = np.lib.stride_tricks.sliding_window_view(net.hand(x), (3, 3), (1, 2) if last else (2, 3))
-    y = np.einsum(
-        f"{'bxyiHW' if last else 'bixyHW'},{kernel.replace('I', 'i')}->{'bxyO' if last else 'bOxy'}",
-        windows,
-        own["conv"],
-    )
-    np.testing.assert_allclose(
-        y.reshape(5, -1) @ (own["dense1"] if dense == "io" else own["dense1"].T), exact, atol=1e-5
-    )
+    seen, made = ("bxyiHW", "bxyO") if last else ("bixyHW", "bOxy")
+    y = np.einsum(f"{seen},{kernel.replace('I', 'i')}->{made}", windows, own["conv"]).reshape(5, -1)
+    np.testing.assert_allclose(y @ (own["dense1"] if dense == "io" else own["dense1"].T), exact, atol=1e-5)
     for key, a in weights.items():
         np.testing.assert_array_equal(net.from_own(key, own[key]), a)
 
@@ -144,52 +110,3 @@ def test_a_library_that_ends_its_process_is_said_to():
 
     assert QUESTIONS.in_child(question) == {"error": "the process ends by SIGFPE: no words"}
     assert QUESTIONS.in_child(lambda: 3) == 3
-
-
-def test_a_wrong_name_and_a_missing_uv_are_one_line_each(monkeypatch):
-    with pytest.raises(BnbookError, match="no probe of"):
-        libraries.ask(["torhc"])
-    monkeypatch.setattr(asked.shutil, "which", lambda name: None)
-    monkeypatch.setattr(asked.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(BnbookError, match="uv is not installed"):
-        asked.uv()
-
-
-def test_the_short_table_of_the_page_says_what_the_long_one_measured():
-    """Each library stands in one row of it, whose words are those of the library's own row in the published run."""
-    run = json.loads((ROOT / "executed/laptop/practice/libraries.ipynb").read_text("utf-8"))
-    tables = [
-        "".join(output["data"]["text/markdown"])
-        for cell in run["cells"]
-        for output in cell.get("outputs", [])
-        if "text/markdown" in output.get("data", {})
-    ]
-    long = {row[0]: row[1:] for row in _rows(tables[0]) if len(row[1]) < 40 and row[0] != "library"}
-    page = (ROOT / "book/practice/libraries.md").read_text("utf-8")
-    short = [
-        row
-        for row in _rows(page.partition('<div class="alike">')[2].partition("</div>")[0])
-        if row[0] != "libraries"
-    ]
-    words = {"refuses": "error: [A-Z]\\w+", "1, then 0.01": "1, 0.01, 0.01", "torch.ao": "torch.ao, ConvBn2d"}
-    words |= {"onnx reference": "onnx, reference", "torchvision frozen": "torchvision, frozen"}
-    words |= {"on torch": "keras on torch", "on tensorflow": "keras on tensorflow"}
-    named = []
-    for names, *cells in short:
-        kept = names in long or names == "flax nnx"
-        for name in [names] if kept else names.split(", "):
-            said = long[words.get(name, name)]
-            named.append(words.get(name, name))
-            for cell, own in zip(cells, said, strict=True):
-                plain = re.sub(r"mean |variance | under the root|, of two| \(batch 1, 2, 10\)", "", own)
-                assert re.fullmatch(words[cell] if cell in words else re.escape(cell), plain), (
-                    name,
-                    cell,
-                    own,
-                )
-    assert sorted(named) == sorted(long)
-
-
-def _rows(table):
-    found = [line.strip().strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in found if not row[0].startswith("--")]

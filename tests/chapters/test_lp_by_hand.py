@@ -1,5 +1,5 @@
-"""Bands, theory's worst column and the numbers of the chapter on other norms, on numbers small enough to
-work out on paper."""
+"""Bands, theory's worst column and the numbers of the chapter on other norms, on numbers small enough to work out on
+paper."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from made_up_runs import middle
 from bnbook.chapters import lp_norms, shared
 from bnbook.chapters.shared import furthest_from_one
 from bnbook.deep_linear import LinearArm
+from bnbook.normalizers import make_normalizer
 from bnbook.probes.activations import EDGES
 
+CELLS = page_cells.functions("santurkar/lp-norms")
 NAN, INF = math.nan, math.inf
 T2, T5 = 12.706205, 2.776445  # Student's t at 97.5 % with one and with four degrees of freedom
 
@@ -49,80 +51,61 @@ def test_the_worst_column_is_that_whose_interval_reaches_furthest_from_one():
 
 def test_average_norms_and_division_by_that_of_what_was_not_centred():
     """Of a unit with the values 1 and 3: mean |x| = 2, mean x² = 5, max |x| = 3; left is ∓1 over it."""
-    cells = page_cells.functions("santurkar/lp-norms")
     values = torch.tensor([[3.0, 1.0], [-4.0, 1.0]], dtype=torch.float64)
     for norm, sizes in {"l1": [3.5, 1], "l2": [math.sqrt(12.5), 1], "linf": [4, 1]}.items():
-        assert cells["size"](values, norm).tolist() == pytest.approx(sizes)
+        assert CELLS["size"](values, norm).tolist() == pytest.approx(sizes)
     x = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
     for norm, over in {"l1": 2, "l2": math.sqrt(5), "linf": 3, "batch": 1}.items():
-        assert cells["normalized"](norm, x, eps=1e-14)[:, 0].tolist() == pytest.approx([-1 / over, 1 / over])
+        own = make_normalizer(norm, 1, 0, eps=1e-14).double()(x).detach()
+        for found in (CELLS["normalized"](norm, x, eps=1e-14), own):
+            assert found[:, 0].tolist() == pytest.approx([-1 / over, 1 / over])
 
 
 def test_a_loss_over_the_training_is_the_geometric_mean_over_its_steps():
     """1, then e⁻² over two steps and e⁻⁶ at the fourth: the areas under the logarithm are -2 and -8."""
-    arm, energy = LinearArm(steps=4, reduction="sum"), np.array([[1.0, 1.0]])
-    run = {
-        "loss": 2 * np.exp([[0.0, -2.0, -6.0]]),
-        "target_energy": energy,
-        "loss_step": np.array([[0, 2, 4]]),
-    }
-    assert page_cells.functions("santurkar/lp-norms")["mean_loss"](arm, run) == pytest.approx(
-        math.exp(-10 / 4)
-    )
-
-
-def two_points(p, low, high):
-    """A histogram with p in the bin `high` and the rest in `low`."""
-    row = np.zeros(len(EDGES) - 1)
-    row[high], row[low] = p, 1 - p
-    return row
+    run = {"loss": 2 * np.exp([[0.0, -2.0, -6.0]]), "target_energy": np.array([[1.0, 1.0]])}
+    run["loss_step"] = np.array([[0, 2, 4]])
+    found = CELLS["mean_loss"](LinearArm(steps=4, reduction="sum"), run)
+    assert found == pytest.approx(math.exp(-10 / 4))
 
 
 def test_shapes_and_moments_over_the_checkpoints():
     """Three checkpoints, one layer of three units: of two points with p and q the skewness is
     (q - p)/√(pq), the excess kurtosis 1/(pq) - 6."""
     p = np.array([[0.1, 0.2, 0.3], [0.6, 0.7, 0.4], [0.8, 0.15, 0.35]])
-    places = [[110, 112, 114], [111, 115, 119], [112, 118, 124]]
-    rows = [[two_points(p[e, u], places[e][u], places[e][u] + 3) for u in range(3)] for e in range(3)]
-    variance = {4: np.array([[[1.0, 2.0], [8.0, 3.0], [5.0, 6.0]]]), 5: np.array([[[4.0], [2.0], [7.0]]])}
-    mean = {4: np.array([[[-4.0, 4.0], [9.0, 9.0], [9.0, 9.0]]]), 5: np.array([[[5.0], [9.0], [9.0]]])}
-    run = {"histogram": np.array(rows)[None, :, None]}
-    run |= {f"variance_{k}": values for k, values in variance.items()}
-    run |= {f"mean_{k}": values for k, values in mean.items()}
-    found = {
-        name: values.item()
-        for name, values in page_cells.functions("santurkar/lp-norms")["shapes"](run, (4, 5)).items()
-    }
+    places = np.array([[110, 112, 114], [111, 115, 119], [112, 118, 124]])
+    rows = np.zeros((3, 3, len(EDGES) - 1))  # p in a bin and the rest three below
+    for e, u in np.ndindex(3, 3):
+        rows[e, u, places[e, u] + np.array([0, 3])] = 1 - p[e, u], p[e, u]
+    run = {"histogram": rows[None, :, None]}
+    run |= {"variance_4": np.array([[[1.0, 2.0], [8.0, 3.0], [5.0, 6.0]]])}
+    run |= {"variance_5": np.array([[[4.0], [2.0], [7.0]]])}
+    run |= {"mean_4": np.array([[[-4.0, 4.0], [9.0, 9.0], [9.0, 9.0]]])}
+    run |= {"mean_5": np.array([[[5.0], [9.0], [9.0]]])}
+    found = {name: values.item() for name, values in CELLS["shapes"](run, (4, 5)).items()}
     q = 1 - p
     assert found["skewness"] == pytest.approx(np.median(abs(q - p) / np.sqrt(p * q)))
     assert found["kurtosis"] == pytest.approx(np.median(abs(1 / (p * q) - 6)))
     points = (EDGES[1:] + EDGES[:-1]) / 2
     away = []
-    for row in (each for checkpoint in rows for each in checkpoint):
-        center = sum(row * points)
-        normal = NormalDist(center, math.sqrt(sum(row * (points - center) ** 2)))
+    for row in rows.reshape(9, -1):
+        normal = NormalDist(row @ points, math.sqrt(row @ (points - row @ points) ** 2))
         away.append(max(abs(sum(row[: k + 1]) - normal.cdf(EDGES[k + 1])) for k in range(100, 130)))
     assert found["normal_distance"] == pytest.approx(sorted(away)[4])
-    units = [[1, 2, 4], [8, 3, 2], [5, 6, 7]]  # the layers side by side
-    spreads = []
-    for row in units:
-        a, b, c = sorted(math.log(v) for v in row)  # 16 % of three lies at 0.32 of the first step
-        spreads.append((b + 0.68 * (c - b) - (a + 0.32 * (b - a))) / 2)
-    assert found["variance_spread"] == pytest.approx(sorted(spreads)[1])
-    assert found["variance_spread_start"] == pytest.approx(spreads[0]) and len(set(spreads)) == 3
+    units = np.log([[1, 2, 4], [8, 3, 2], [5, 6, 7]])  # the layers side by side
+    spreads = [np.subtract(*np.quantile(row, [0.84, 0.16])) / 2 for row in units]
+    assert found["variance_spread"] == pytest.approx(np.median(spreads))
+    assert found["variance_spread_start"] == pytest.approx(spreads[0])
     assert (found["variance_start"], found["variance_end"]) == (2, 6)
     assert found["mean_at_start"] == 4  # of 4, 2.83 and 2.5
-    moved = []
-    for e in (0, 1):
-        for u in range(3):
-            below = [np.cumsum(rows[k][u]) for k in (e, e + 1)]
-            moved.append(sum(abs(below[0] - below[1])[:-1] * np.diff(points)))
+    below = np.cumsum(rows, axis=-1)
+    moved = (abs(below[1:] - below[:-1])[..., :-1] * np.diff(points)).sum(-1)
     assert found["distance_moved"] == pytest.approx(np.median(moved))
 
 
 def test_ranks_are_by_means():
-    ranks = page_cells.functions("santurkar/lp-norms")["ranks"]
-    assert ranks([np.array([5.0, 1.0]), np.array([4.0, 4.0]), np.array([1.0, 1.0])]).tolist() == [1, 2, 0]
+    ranks = CELLS["ranks"]([np.array([5.0, 1.0]), np.array([4.0, 4.0]), np.array([1.0, 1.0])])
+    assert ranks.tolist() == [1, 2, 0]
 
 
 def test_moments_of_the_linear_network_between_even_parts():

@@ -1,9 +1,8 @@
-"""What the VGG chapters share: the ladder's own trainings, and numbers of made-up curves."""
+"""What chapters share: the ladder's own trainings, numbers of made-up curves, and what is drawn from a seed."""
 
 from __future__ import annotations
 
 import numpy as np
-import page_cells
 import pytest
 import torch
 from page_cells import functions
@@ -13,7 +12,6 @@ from bnbook.chapters.theorems import draw_all
 from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, progress
 from bnbook.curves import over_window
 from bnbook.deep_linear.problem import draw_examples, draw_problem
-from bnbook.errors import BnbookError
 from bookpress.pipeline import chapters
 
 CHAPTERS = (
@@ -26,18 +24,22 @@ CHAPTERS = (
 )
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_its_own(name):
+def test_chapters_repeat_the_ladder_at_an_eighth_of_the_width_from_seeds_of_their_own():
     """The same settings, so that both may be compared; no seed that the chapter on scale has shown."""
-    own = chapters.select([f"santurkar/{name}"])[0].parameters("laptop")
     ladder = chapters.select(["santurkar/scale"])[0].parameters("laptop")
-    assert vgg.of_ladder(("none", "batch", "noisy"), own["width"], own) == vgg.rung_arms(
-        vgg.find_rung("w1_8"), ladder
-    )
-    own_seeds = set(range(own["first_seed"], own["first_seed"] + own["seeds"]))
-    for rung in vgg.RUNGS:
-        theirs = vgg.rung_seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
-        assert not own_seeds & set(theirs)
+    starts = ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"]
+    shown = {seed for rung in vgg.RUNGS for seed in vgg.rung_seeds(rung, *starts)}
+    for name in CHAPTERS:
+        own = chapters.select([f"santurkar/{name}"])[0].parameters("laptop")
+        arms = vgg.of_ladder(("none", "batch", "noisy"), own["width"], own)
+        assert arms == vgg.rung_arms(vgg.find_rung("w1_8"), ladder), name
+        assert not shown & {*range(own["first_seed"], own["first_seed"] + own["seeds"])}, name
+    long = vgg.rung_arms(vgg.find_rung("long_fast"), ladder)
+    assert {(arm.learning_rate, arm.steps) for arm in long.values()} == {(0.5, ladder["long_steps"])}
+    assert all(arm.augment for arm in vgg.rung_arms(vgg.find_rung("long_cropped"), ladder).values())
+    assert list(vgg.rung_seeds("w1", 100, 700, 10)) == [100, 101, 102]
+    for name in vgg.FRESH:
+        assert list(vgg.rung_seeds(name, 100, 700, 2)) == [700, 701]
 
 
 def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises():
@@ -54,56 +56,19 @@ def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises()
     assert all(np.isnan(values[0, 2]) for values in seen.values())
 
 
-SETTINGS = dict(
-    data="textures-standin",
-    batch_size=16,
-    shrink=0.25,
-    train_examples=16,
-    test_examples=16,
-    activation_examples=16,
-    lengths=[0.05, 1.0, 2.0, 4.0, 8.0],
-    random_lengths=[0.5],
-    early_probes=[1],
-    steps=6,
-    probe_every=2,
-    evaluate_every=3,
-    long_steps=8,
-    long_probe_every=4,
-    long_evaluate_every=4,
-)
-STEPS = np.array([0, 1, 2, 10, 20])
-
-
-def test_a_window_leaves_out_what_is_no_number():
-    values = np.array([[9.0, np.nan, 9.0, 1.0, 5.0]])
+def test_what_is_no_number_is_left_out_and_what_never_starts_shows_nothing_at_equal_losses():
+    values, steps = np.array([[9.0, np.nan, 9.0, 1.0, 5.0]]), np.array([0, 1, 2, 10, 20])
     # from 0 to 8: five steps of the early probes that are numbers, two of the one at 10
-    assert over_window(values, STEPS, 0, 8, mean=True) == pytest.approx((5.0 * 9 + 2 * 1) / 7)
-    assert np.isnan(over_window(np.full((1, 5), np.nan), STEPS, 0, 20))
+    assert over_window(values, steps, 0, 8, mean=True) == pytest.approx((5.0 * 9 + 2 * 1) / 7)
+    assert np.isnan(over_window(np.full((1, 5), np.nan), steps, 0, 20))
     loss = np.where(np.arange(200) < 150, np.log(10.0), np.nan)[None]
     assert np.isnan(progress(loss)[0, 150:]).all() and np.isfinite(progress(loss)[0, :150]).all()
-
-
-def test_what_never_starts_shows_nothing_at_equal_losses():
     come = np.full((1, 300), np.log(10)), np.linspace(2.3, 0.5, 300)[None]
     stuck, other = at_equal_loss([np.ones((1, 30))] * 2, come, np.arange(0, 300, 10), 10)
     assert np.isnan(stuck).all() and stuck.shape == other.shape == (1, LOSS_LEVELS)
 
 
-def test_the_rungs():
-    with pytest.raises(BnbookError, match="no size 'w2'.*w1_16"):
-        vgg.find_rung("w2")
-    long = vgg.rung_arms(vgg.find_rung("long_fast"), SETTINGS)
-    assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8
-    assert all(arm.augment for arm in vgg.rung_arms(vgg.find_rung("long_cropped"), SETTINGS).values())
-    assert list(vgg.rung_seeds("w1", 100, 700, 10)) == [100, 101, 102]
-    assert list(vgg.rung_seeds("w1_16", 100, 700, 2)) == [100, 101]
-    for name in vgg.FRESH:
-        assert list(vgg.rung_seeds(name, 100, 700, 2)) == [700, 701]
-    for name, rung in vgg.RUNGS.items():
-        assert not rung.of or vgg.RUNGS[rung.of].width == rung.width and name != rung.of
-
-
-EXPLOSION = page_cells.functions("batch-norm/gradient-explosion")
+EXPLOSION = functions("batch-norm/gradient-explosion")
 
 
 def net():
@@ -111,9 +76,9 @@ def net():
     return EXPLOSION["chain"]((5, 6, 6, 10), "tanh")
 
 
-LEAST_SQUARES = page_cells.functions("decoupling/least-squares", problems=1, pencils=1)
-HALF_SPACES = page_cells.functions("decoupling/halfspaces", starts=1, AWAY=1e-5)
-ONE_UNIT = page_cells.functions("decoupling/neural-networks", networks=1, BRACKET=(-4.0, 4.25))
+LEAST_SQUARES = functions("decoupling/least-squares", problems=1, pencils=1)
+HALF_SPACES = functions("decoupling/halfspaces", starts=1, AWAY=1e-5)
+ONE_UNIT = functions("decoupling/neural-networks", networks=1, BRACKET=(-4.0, 4.25))
 #: Of a seed, whatever numbers come out.
 DRAWS = {
     "lipschitz": lambda seed: draw_all(lipschitz.draw_layer, 1, 1, seed, 0)[0][0].case.g,

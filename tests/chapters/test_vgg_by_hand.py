@@ -30,7 +30,7 @@ from page_cells import functions
 from page_cells import run as run_page
 from scipy.stats import spearmanr
 
-from bnbook.chapters import predictiveness, scale, vgg
+from bnbook.chapters import scale, vgg
 from bnbook.models.vgg import HIDDEN
 
 NAN, INF, MEASURES = math.nan, math.inf, ("loss_range", "gradient_change", "smoothness")
@@ -97,12 +97,6 @@ def test_what_the_ladder_records_of_a_training():
         assert all(60 < row["start_step"] < STEPS and 0 < row["shortest_share"] < 1 for row in WANTED[norm])
 
 
-def test_the_ends_of_the_loss_along_the_gradient():
-    for name, values in vgg.edges(MADE[0], arm()).items():
-        expected = [curves(MADE[0], seed)[name] for seed in range(SEEDS)]
-        np.testing.assert_allclose(values, expected, err_msg=name)
-
-
 def test_windows_of_the_gradient_ahead_and_of_other_rates_and_the_shift_beside_the_loss():
     late = [k for k, p in enumerate(PROBES) if p >= 0.05 * 398]
     assert PROBES[late[0]] == 24 and PROBES[late[0] - 1] == 16  # behind the first twentieth
@@ -123,27 +117,19 @@ def test_windows_of_the_gradient_ahead_and_of_other_rates_and_the_shift_beside_t
             assert shifted[f"training_accuracy.{norm}"][seed] == pytest.approx(each["accuracy"][seed].mean())
 
 
-def test_errors_are_drawn_at_a_fiftieth_a_quarter_and_the_end():
-    assert predictiveness.shown(np.array([0, 1, 2, 10, 24, 25, 60, 100])) == [2, 5, 7]
-    assert predictiveness.shown(np.array([0, 3, 40, 100])) == [1, 2, 3]  # the first probe at it or behind
-
-
 def test_what_is_removed_grows_with_the_batch_by_an_exponent():
     """<1, g>^2 is the share times B |g|^2, and |g|^2 grows as B: a share that does not change means B^2, one
     that is a quarter over four times the batch B^1."""
-    base = run()
-    for factor, exponent in ((0.25, 1.0), (1.0, 2.0), (4.0, 3.0), (0.5, 1.5)):
-        base["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
-        base["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
-        base["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
-        for found, expected in zip(LADDER.removed(base), (0.2 * factor, 0.1, exponent)):
+    made = run()
+    for factor, exponent in ((0.25, 1.0), (1.0, 2.0), (0.5, 1.5)):
+        made["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
+        made["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
+        made["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
+        for found, expected in zip(LADDER.removed(made), (0.2 * factor, 0.1, exponent)):
             np.testing.assert_allclose(found, expected)
-
-
-def test_of_the_fully_connected_layers_each_step_counts_alike():
     made = run()
     made |= {name: values[..., [0, 1, 2, 2, 1]] for name, values in made.items() if "removed" in name}
-    found = LADDER.removed(made, slice(-len(HIDDEN), None))
+    found = LADDER.removed(made, slice(-len(HIDDEN), None))  # of the fully connected layers
     for seed in range(SEEDS):
         one, values, part = (
             middle([sum(row[3:]) / 2 for row in made[f"removed_along_{name}"][seed]], 0, 400, mean=True)
@@ -153,46 +139,31 @@ def test_of_the_fully_connected_layers_each_step_counts_alike():
         assert [each[seed] for each in found] == pytest.approx(expected)
 
 
-def learning(steps=400, **changes):
-    flat = dict(loss=np.full((1, steps), 2.4), accuracy=np.full((1, steps), 0.5))
-    flat |= {name: np.array([[0.9, 0.9, 0.2, 0.3, 0.7]]) for name in ("train_accuracy", "test_accuracy")}
-    flat |= dict(diverged=np.zeros(1), seconds=np.ones(1))
-    return {k: v[0] for k, v in vgg.learning(flat | changes, arm(steps=steps, probe_steps=()), 10).items()}
-
-
 def test_the_end_is_the_last_tenth_and_the_gain_that_over_the_tenth_before():
     """Twenty steps: the last two have 0.8 and 1.0, the two before 0.5 and 0.7, all others 0.1."""
-    found = learning(20, accuracy=np.array([[0.1] * 16 + [0.5, 0.7, 0.8, 1.0]]))
-    assert found["end_accuracy"] == pytest.approx(0.9) and found["last_tenth_gain"] == pytest.approx(0.3)
-    assert found["training_speed"] == pytest.approx((1.6 + 3.0) / 20)
-    assert found["test_accuracy"] == pytest.approx(0.4)  # at the last three looks
-    few = learning(5, accuracy=np.array([[0.1, 0.2, 0.3, 0.4, 0.8]]))  # a tenth is one step at least
-    assert few["end_accuracy"] == pytest.approx(0.8) and few["last_tenth_gain"] == pytest.approx(0.4)
+
+    def learning(*accuracy):
+        flat = dict(loss=np.full((1, len(accuracy)), 2.4), accuracy=np.array([accuracy]))
+        looks = np.array([[0.9, 0.9, 0.2, 0.3, 0.7]])
+        flat |= dict(train_accuracy=looks, test_accuracy=looks, diverged=np.zeros(1), seconds=np.ones(1))
+        found = vgg.learning(flat, arm(steps=len(accuracy), probe_steps=()), 10)
+        return [found[k][0] for k in ("end_accuracy", "last_tenth_gain", "training_speed", "test_accuracy")]
+
+    expected = [0.9, 0.3, (1.6 + 3.0) / 20, 0.4]  # of the test images at the last three looks
+    assert learning(*[0.1] * 16, 0.5, 0.7, 0.8, 1.0) == pytest.approx(expected)
+    assert learning(0.1, 0.2, 0.3, 0.4, 0.8)[:2] == pytest.approx([0.8, 0.4])  # one step at least
 
 
-def test_how_far_a_training_has_come_is_the_lowest_mean_of_50_losses():
-    loss = np.full((1, 400), 3.0)
-    loss[0, 100:150] = 1.0
-    come = vgg.progress(loss)[0]
-    # k of the 50 last losses are 1: 3 - 2 k / 50; never up again
-    assert come[109] == pytest.approx(3 - 2 * 10 / 50) and come[149] == pytest.approx(1)
-    assert come[399] == pytest.approx(1)
-    short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0]])  # 12 steps: means of 3
-    np.testing.assert_allclose(vgg.progress(short)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
-    np.testing.assert_allclose(vgg.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])  # of one
-
-
-def test_what_it_shows_at_a_loss_is_looked_up_by_the_losses_around():
-    loss = np.full((1, 400), 3.0)
-    loss[0, 100:151] = 1.0
-    come = vgg.come_to(loss)[0]
-    assert come[124] == pytest.approx(3 - 2 * 50 / 51) and come[125] == pytest.approx(1), "25 on each side"
-    assert come[74] == 3 and come[399] == pytest.approx(1)
-    short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 3.0, 0.0, 0.0]])  # one on each side
-    np.testing.assert_allclose(vgg.come_to(short)[0], [9, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1])
-    short[0, 5] = 1e20  # what came before and comes after is not lost in the digits of a sum
-    np.testing.assert_allclose(vgg.come_to(short)[0], [9, 4, 4, 3, 3, 3, 3, 3, 3, 3, 1, 1], atol=1e-9)
-    broken = vgg.come_to(np.array([[5.0, 4.0, 3.0, 2.0, np.nan, 1.0, 1.0, 1.0]]))[0]
+def test_how_far_a_training_has_come_by_its_losses_before_or_around():
+    """Of 12 steps: means of three."""
+    before = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0]])
+    np.testing.assert_allclose(vgg.progress(before)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
+    np.testing.assert_allclose(vgg.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])
+    around = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 3.0, 0.0, 0.0]])
+    np.testing.assert_allclose(vgg.come_to(around)[0], [9, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1])
+    around[0, 5] = 1e20  # what came before and comes after is not lost in the digits of a sum
+    np.testing.assert_allclose(vgg.come_to(around)[0], [9, 4, 4, 3, 3, 3, 3, 3, 3, 3, 1, 1], atol=1e-9)
+    broken = vgg.come_to(np.array([[5.0, 4.0, 3.0, 2.0, NAN, 1.0, 1.0, 1.0]]))[0]
     np.testing.assert_array_equal(np.isnan(broken), [False] * 3 + [True] * 5)
 
 
@@ -242,20 +213,16 @@ def test_when_batch_norm_is_the_better_one_and_what_the_two_show_at_equal_loss(s
 def test_errors_at_equal_distance():
     """Distances 1 to 100 and 10 to 1000 of errors d² and 5 d: at √(10 · 100) 1000 over 5 √1000."""
 
-    def ratio(one, other, lengths):
-        made = [
-            {"start_norm": np.array([[g]]), "landscape_distance": np.array([[error]])}
-            for g, error in (one, other)
-        ]
+    def ratio(*pair, lengths=(1, 10, 100)):
+        made = [{"start_norm": np.array([[g]]), "landscape_distance": np.array([[d]])} for g, d in pair]
         cells = functions("santurkar/predictiveness", lengths=lengths, learning_rate=0.5)
         return cells["at_equal_distance"](*made)
 
-    slow, fast, lengths = (2.0, [1.0, 100.0, 1e4]), (20.0, [50.0, 500.0, 5000.0]), [1, 10, 100]
-    assert ratio(slow, fast, lengths) == pytest.approx(math.sqrt(1000) / 5)
-    assert ratio(fast, slow, lengths) == pytest.approx(5 / math.sqrt(1000))
-    assert ratio((2.0, [6.0]), (2.0, [3.0]), [1]) == pytest.approx(2)  # they touch
-    for other in ((2.0, [0.0] * 3), (2.0, [math.nan, math.inf, math.nan]), (5000.0, [50.0, 500.0, 5000.0])):
-        assert np.isnan(ratio(slow, other, lengths))
+    slow, fast = (2.0, [1.0, 100.0, 1e4]), (20.0, [50.0, 500.0, 5000.0])
+    assert ratio(slow, fast) == pytest.approx(math.sqrt(1000) / 5)
+    assert ratio((2.0, [6.0]), (2.0, [3.0]), lengths=[1]) == pytest.approx(2)  # they touch
+    for other in ((2.0, [0.0] * 3), (2.0, [NAN, INF, NAN]), (5000.0, fast[1])):
+        assert np.isnan(ratio(slow, other))
 
 
 def test_who_overtakes_is_ahead_from_there_to_the_end():
@@ -298,15 +265,12 @@ def test_what_is_compared_at_a_rung():
 def test_accuracy_is_in_per_cent_of_the_batches_up_to_each_point():
     """120 steps in 60 points: means of two. The second seed diverged and guesses one of ten classes."""
     trained = {"accuracy": np.stack([np.linspace(0, 1.19, 120), np.full(120, NAN)])}
-    assert vgg.batch_steps(120).tolist() == list(range(2, 121, 2))
-    assert vgg.batch_steps(240)[0] == 4 and vgg.batch_steps(299)[0] == 4
+    assert vgg.batch_steps(120).tolist() == list(range(2, 121, 2)) and vgg.batch_steps(299)[0] == 4
     assert vgg.batch_steps(50).tolist() == list(range(1, 51)) and vgg.batch_steps(7, 3)[-1] == 6
-    found = vgg.batch_accuracy(trained, 10)[0]
     # means of 0.00 and 0.01, of 0.02 and 0.03, ... and of 0.1
-    np.testing.assert_allclose(found[1], 50 * (0.005 + 0.02 * np.arange(60)) + 5)
-    assert vgg.batch_accuracy(trained, 4)[0, 1, 0] == pytest.approx(0.25 + 12.5)
-    some = vgg.batch_accuracy(trained, 10, 3)[0, 1]  # means of 40 batches: 0.195, 0.595, 0.995
-    np.testing.assert_allclose(some, [9.75 + 5, 29.75 + 5, 49.75 + 5])
+    np.testing.assert_allclose(vgg.batch_accuracy(trained, 10)[0, 1], 50 * (0.005 + 0.02 * np.arange(60)) + 5)
+    some = vgg.batch_accuracy(trained, 4, 3)[0, 1]  # means of 40 batches: 0.195, 0.595, 0.995
+    np.testing.assert_allclose(some, [9.75 + 12.5, 29.75 + 12.5, 49.75 + 12.5])
     tested = {"test_accuracy": np.array([[0.1, 0.5], [0.3, NAN], [0.2, 0.9]])}
     low, center, high = vgg.test_accuracy(tested, 10)[0]
     np.testing.assert_allclose(center, [20, 50])
