@@ -3,20 +3,16 @@ which no chapter's stamp sees."""
 
 from __future__ import annotations
 
-import io
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook import figures
 from bnbook.chapters import fisher, gamma_initialisation, landscape, length_direction, scale
-from bnbook.figures import drawn, finish, use_style
+from bnbook.figures import finish, use_style
 from bnbook.plots.axes import name_few_decades
 from bnbook.plots.layout import WIDTH, on_a_phone, subplots
 from bnbook.plots.names import name_lines
 from bnbook.plots.panels import Panel, compare, fans
-from bookpress.results import Results
 
 LONG = np.linspace(0, 10, 50)
 
@@ -147,40 +143,22 @@ def test_a_legend_without_room_for_names_stays_and_one_of_several_panels_becomes
 # ---- for a phone: columns below each other, their scales as on a page, words in as many lines as they need ----
 
 
-def narrow(fill, **how):
-    """A drawing for a phone, finished: its panel, filled by `fill`."""
-    with on_a_phone():
-        fig, ax = subplots(**how)
-        fill(ax)
-        finish(fig, narrow=True)
-    fig.draw_without_rendering()
-    return fig, ax
-
-
 def test_all_words_stand_on_the_narrow_drawing():
-    fig, ax = narrow(
-        lambda ax: ax.set(
+    with on_a_phone():
+        fig, ax = subplots(figsize=(7.2, 3.2))
+        ax.set(
             title="Two words and then many more of them, so that no phone shows all of it in one line",
             xlabel="what is measured $a b c d e f g h i j k l$ and, after all of that, in which unit it is",
             ylabel="height in metres, measured from the ground to the ceiling of the room",
-        ),
-        figsize=(7.2, 3.2),
-    )
+        )
+        finish(fig, narrow=True)
+    fig.draw_without_rendering()
     assert (fig.get_figwidth(), fig.get_figheight()) == (WIDTH, 3.2), "one panel is as high as on a page"
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
         box = text.get_window_extent()
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= fig.bbox.x1 and box.y1 <= fig.bbox.y1
         assert text.get_fontsize() >= 8 and "\n" in text.get_text()
     assert "$a b c d e f g h i j k l$" in ax.get_xlabel(), "a formula is one word"
-
-
-@pytest.mark.parametrize("count", [4, 16])
-def test_names_of_rows_do_not_meet_however_many_lines_they_take(count):
-    name = "a name of a row that takes some lines"
-    _, ax = narrow(lambda ax: ax.set_yticks(range(count), [name] * count))
-    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
-    assert len(boxes) == count and not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
-    assert all(label.get_text().count("\n") for label in ax.get_yticklabels())
 
 
 @pytest.mark.parametrize(
@@ -201,29 +179,6 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     if rows > 1:
         assert axes[1, 0].get_ylim() != (0, 5), "no scale that a page does not share"
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
-
-
-def _with_formulas(results):
-    fig, axes = subplots(1, 2, figsize=(6.4, 3.0))
-    for ax in axes:
-        for k in (1, 2):
-            ax.loglog([1, 1e3], [k, k * 1e6], label=f"$x^{k}$, a line with a name")
-        ax.set(title="a title that is longer than its panel is wide, with $\\lambda_{max}$", xlabel="$\\eta$")
-        ax.legend()
-    return fig
-
-
-def test_a_drawing_is_the_one_that_matplotlib_makes_however_often_it_is_made(monkeypatch):
-    first, again = (drawn(_with_formulas, Results({}, {}), True)[0] for _ in range(2))
-    monkeypatch.setattr(figures, "_saved", _by_savefig)
-    monkeypatch.setattr(figures, "_read_once", figures._read)
-    assert first == again == drawn(_with_formulas, Results({}, {}), True)[0] and b"<use" in first
-
-
-def _by_savefig(fig, kind="svg"):
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format=kind, metadata={"Date": None})
-    return buffer.getvalue()
 
 
 # ---- what chapters compute as they draw ----
