@@ -56,9 +56,25 @@ def test_average_norms_and_division_by_that_of_what_was_not_centred():
         assert CELLS["size"](values, norm).tolist() == pytest.approx(sizes)
     x = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
     for norm, over in {"l1": 2, "l2": math.sqrt(5), "linf": 3, "batch": 1}.items():
-        own = make_normalizer(norm, 1, 0, eps=1e-14).double()(x).detach()
-        for found in (CELLS["normalized"](norm, x, eps=1e-14), own):
-            assert found[:, 0].tolist() == pytest.approx([-1 / over, 1 / over])
+        found = CELLS["normalized"](norm, x, eps=1e-14)
+        assert found[:, 0].tolist() == pytest.approx([-1 / over, 1 / over])
+
+
+SKEWED = torch.from_numpy(np.random.default_rng(3).gamma(2.0, 1.0, (4000, 3)) - [[0.0, 1.0, 2.0]])
+
+
+def test_the_l2_output_shrinks_by_the_mean_in_standard_deviations():
+    ratio = SKEWED.mean(0) / SKEWED.std(0, correction=0)
+    y = make_normalizer("l2", 3, 0, eps=1e-14).double()(SKEWED).detach()
+    torch.testing.assert_close(y.square().mean(0).sqrt(), 1 / (1 + ratio**2).sqrt(), rtol=0, atol=1e-9)
+
+
+def test_no_normalizer_changes_the_shape_and_all_fix_the_first_moment():
+    standard = (SKEWED - SKEWED.mean(0)) / SKEWED.std(0, correction=0)
+    for name in ("batch", "l1", "l2", "linf"):
+        y = make_normalizer(name, 3, 0, eps=1e-14).double()(SKEWED).detach()
+        assert y.mean(0).abs().max() < 1e-12
+        torch.testing.assert_close((y - y.mean(0)) / y.std(0, correction=0), standard, rtol=0, atol=1e-9)
 
 
 def test_a_loss_over_the_training_is_the_geometric_mean_over_its_steps():

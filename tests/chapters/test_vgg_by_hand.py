@@ -119,17 +119,10 @@ def test_windows_of_the_gradient_ahead_and_of_other_rates_and_the_shift_beside_t
 
 def test_what_is_removed_grows_with_the_batch_by_an_exponent():
     """<1, g>^2 is the share times B |g|^2, and |g|^2 grows as B: a share that does not change means B^2, one
-    that is a quarter over four times the batch B^1."""
-    made = run()
-    for factor, exponent in ((0.25, 1.0), (1.0, 2.0), (0.5, 1.5)):
-        made["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
-        made["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
-        made["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
-        for found, expected in zip(LADDER.removed(made), (0.2 * factor, 0.1, exponent)):
-            np.testing.assert_allclose(found, expected)
+    that is a quarter over four times the batch B^1. Here of the last two layers, the fully connected ones."""
     made = run()
     made |= {name: values[..., [0, 1, 2, 2, 1]] for name, values in made.items() if "removed" in name}
-    found = LADDER.removed(made, slice(-len(HIDDEN), None))  # of the fully connected layers
+    found = LADDER.removed(made, slice(-len(HIDDEN), None))
     for seed in range(SEEDS):
         one, values, part = (
             middle([sum(row[3:]) / 2 for row in made[f"removed_along_{name}"][seed]], 0, 400, mean=True)
