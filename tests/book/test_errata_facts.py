@@ -4,7 +4,7 @@ numbers."""
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import pi
 
 import numpy as np
@@ -35,17 +35,12 @@ def integral(values: np.ndarray, grid: np.ndarray = GRID) -> float:
 def test_formula_4_is_the_derivative_by_the_variance_and_not_by_the_deviation():
     rng = np.random.default_rng(0)
     x, weight, gamma, eps = rng.normal(size=(9, 1)), rng.normal(size=(9, 1)), 1.7, 0.01
-    mean, variance = x.mean(), x.var()
-
-    def y(v):
-        return gamma * (x - mean) / np.sqrt(v + eps)
-
-    def slope(of, at):  # complex step: no difference is taken, so no digits are lost
-        return float((weight * np.tanh(of(at + 1e-30j))).sum().imag / 1e-30)
-
+    variance, deviation = x.var(), x.std()
+    y = lambda v: gamma * (x - x.mean()) / np.sqrt(v + eps)
+    # By a complex step: no difference is taken, so no digits are lost.
+    slope = lambda of, at: float((weight * np.tanh(of(at + 1e-30j))).sum().imag / 1e-30)
     dl_dy = weight * (1 - np.tanh(y(variance)) ** 2)
     printed = batch_norm_backward(dl_dy, x, gamma, eps)["variance"].item()
-    deviation = variance**0.5
     assert printed == pytest.approx(slope(y, variance), rel=1e-12)
     assert 2 * deviation * printed == pytest.approx(slope(lambda s: y(s * s), deviation), rel=1e-12)
     assert abs(2 * deviation - 1) > 0.1
@@ -65,17 +60,14 @@ def test_the_last_term_of_formula_5_is_exactly_zero():
 
 def test_batches_dealt_from_a_data_set_overshoot_its_variance():
     """0, 1, 2 in all batches of two: 2 E[σ²] = 1, and the variance is 2/3; the excess is N/(N-1) = 3/2."""
+    variance = lambda batch: (
+        sum(Fraction(v) ** 2 for v in batch) / len(batch) - Fraction(sum(batch), len(batch)) ** 2
+    )
     for values, m in (([0, 1, 2], 2), ([0, 1, 2, 5], 2), ([0, 1, 2, 5], 3)):
-
-        def variance(batch):
-            mean = Fraction(sum(batch), len(batch))
-            return sum((value - mean) ** 2 for value in batch) / len(batch)
-
         batches, n = list(combinations(values, m)), len(values)
         estimate = Fraction(m, m - 1) * sum(map(variance, batches)) / len(batches)
         assert estimate == Fraction(n, n - 1) * variance(values) != variance(values)
-        dealt = [np.array(batch, dtype=float)[:, None] for batch in batches]
-        mean, found = population_statistics(dealt)
+        mean, found = population_statistics([np.array(batch, dtype=float)[:, None] for batch in batches])
         assert found == pytest.approx([float(estimate)]) and mean == pytest.approx([sum(values) / n])
 
 
@@ -118,14 +110,10 @@ def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
     """y = ŷ/2, L(u) = ½[(u₁ - ½)² + (u₃ + ½)²]: the plain gradient is 0, the one with batch norm has the
     square 1."""
     y, weight = SIGNS / 2, np.array([1.0, 0, 1, 0])[:, None]
-
-    def gradient(u):
-        return weight * (u - y)
-
+    gradient = lambda u: weight * (u - y)
     assert (gradient(y) == 0).all(), "the printed right-hand side is 0"
     assert squared_gradient(gradient(SIGNS), y) == 1
-    # With the same gradient from above the two sides are equal.
-    g = np.array([3.0, -1, 2, 5])[:, None]
+    g = np.array([3.0, -1, 2, 5])[:, None]  # with the same gradient from above the two sides are equal
     bound = ((g**2).sum() - g.sum() ** 2 / 4 - (g * SIGNS).sum() ** 2 / 4) / 0.25
     assert squared_gradient(g, y) == pytest.approx(bound)
 
@@ -133,31 +121,26 @@ def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
 def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_minimum_at_zero():
     """L = ½‖z‖² has its minimum at 0 and the gradient ŷ, away from it: <g, ŷ> = m. Towards it: -m. At 2 ŷ all
     turns round."""
-    for place, product in ((0, 4), (2, -4)):  # L = ½‖z - place ŷ‖² at z = ŷ
+    for place, inner in ((0, 4), (2, -4)):  # L = ½‖z - place ŷ‖² at z = ŷ
         minimum = place * SIGNS
         g = SIGNS - minimum
-        assert (g * SIGNS).sum() == product
+        assert (g * SIGNS).sum() == inner
         assert (g * (minimum - SIGNS)).sum() < 0, "a gradient never points towards the minimum"
         flat, unit = np.zeros((4, 4)), normalize(SIGNS[:, 0])
         v = np.array([1.0, -1, 1, -1])  # the theorem takes <g, ŷ> ‖v‖² / 4 off
         theorem_42 = page_cells.functions("theory/smoothness")["theorem_42"]
-        assert theorem_42(flat, g[:, 0], unit, 1.0, v, second=False) == -product
+        assert theorem_42(flat, g[:, 0], unit, 1.0, v, second=False) == -inner
 
 
 def test_the_bound_for_the_weights_has_a_square_too_many():
     """g = (1, -1, 1, -1), ŷ = y = (1, 1, -1, -1), γ = 1, λ = 1/4: ĝ = 1/4, and the printed bound is 1/16."""
     g, gain = np.array([1.0, -1, 1, -1])[:, None], 1 / 4
-    plain, normed = gain**2 * (g**2).sum(), gain**2 * squared_gradient(g, SIGNS)
-    assert normed == 1 / 4
+    plain = gain**2 * (g**2).sum()
+    assert gain**2 * squared_gradient(g, SIGNS) == 1 / 4
     assert plain**2 - 4 * g.mean() ** 2 - gain**2 * (g * SIGNS).sum() ** 2 == 1 / 16
     rng = np.random.default_rng(6)
     for _ in range(50):  # what holds: g_j for its square, λ² before m μ², 1/m in the last term
-        g, y, gamma, gain = (
-            rng.normal(size=(7, 1)),
-            rng.normal(size=(7, 1)),
-            rng.normal(),
-            rng.uniform(0.1, 3),
-        )
+        (g, y), gamma, gain = rng.normal(size=(2, 7, 1)), rng.normal(), rng.uniform(0.1, 3)
         y_hat = (y - y.mean()) / y.std()
         corrected = gain**2 * ((g**2).sum() - 7 * g.mean() ** 2 - (g * y_hat).sum() ** 2 / 7)
         assert gain**2 * squared_gradient(g, y, gamma) == pytest.approx(gamma**2 / y.var() * corrected)
@@ -166,16 +149,15 @@ def test_the_bound_for_the_weights_has_a_square_too_many():
 def test_the_inequality_of_the_initialization_needs_its_condition():
     """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than
     √2; printed: 1."""
-
-    page, start, optimum = page_cells.functions("theory/minima"), exact(-1, 1), exact(1, 0)
+    page = page_cells.functions("theory/minima")
     lemma_45, distance = page["lemma_45"], page["distance_to_ray"]
+    start, optimum = exact(-1, 1), exact(1, 0)
     assert (lemma_45(start, optimum), distance(start, optimum)) == (1, 2)
-    for numbers in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
-        start, optimum = (exact(*values) for values in numbers)
-        along = max(start @ optimum / (optimum @ optimum), Fraction(0))
-        closest = (start - along * optimum) @ (start - along * optimum)
+    for start, optimum in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
+        start, optimum = exact(*start), exact(*optimum)
+        closest = start - (start @ optimum / (optimum @ optimum)) * optimum
         assert start @ optimum > 0
-        assert lemma_45(start, optimum) == distance(start, optimum) == closest
+        assert lemma_45(start, optimum) == distance(start, optimum) == closest @ closest
 
 
 # Santurkar and others
@@ -211,21 +193,14 @@ def test_thirty_times_the_gradient_is_a_million_times_thirty_steps():
     torch.manual_seed(0)
     model, x = deep_linear(depth=25, width=10).double(), torch.randn(1000, 10, dtype=torch.float64)
     answers = x @ torch.randn(10, 10, dtype=torch.float64)
-    weights = list(model.parameters())
-
-    def loss():
-        return ((model(x) - answers) ** 2).sum()
-
-    start = loss()
+    loss, weights = lambda f, y: ((f - y) ** 2).sum(), list(model.parameters())
+    start = loss(model(x), answers)
     slopes = torch.autograd.grad(start, weights)
     found = []
-    for factor in (30 * 1e-6, 30.0):
+    for step in (30 * 1e-6, 30.0 - 30 * 1e-6):  # the second goes on from the first
         with torch.no_grad():
-            for weight, slope in zip(weights, slopes):
-                weight.sub_(factor * slope)
-            found.append(float(loss() / start))
-            for weight, slope in zip(weights, slopes):
-                weight.add_(factor * slope)
+            torch._foreach_sub_(weights, slopes, alpha=step)
+            found.append(float(loss(model(x), answers) / start))
     assert found[0] < 1e4 and found[1] > 1e100
 
 
@@ -240,63 +215,46 @@ def test_the_largest_value_of_a_quadratic_form_is_an_eigenvalue_of_a_symmetric_m
 M = 7  # data points
 
 
-@pytest.fixture
-def two_units():
-    """Inputs (m, 2) of mean zero, weights (2, 2) of two units j and l, and a loss of their normalized
-    outputs."""
-    rng = np.random.default_rng(11)
-    x = rng.normal(size=(M, 2))
-    x -= x.mean(0)
-    coupling = torch.from_numpy(rng.normal(size=(M, M)))
-
-    def normalized(weights: torch.Tensor) -> torch.Tensor:
-        y = torch.from_numpy(x) @ weights
-        return (y - y.mean(0)) / y.std(0, correction=0)
-
-    def loss(y_hat: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(y_hat[:, 0]) @ coupling @ torch.sin(y_hat[:, 1])
-
-    weights = torch.from_numpy(rng.normal(size=(2, 2)))
-    return x, weights, normalized, loss
+X = np.random.default_rng(11).normal(size=(M, 2))
+X -= X.mean(0)  # inputs of mean zero
+W = torch.from_numpy(np.random.default_rng(12).normal(size=(2, 2)))  # weights of two units j and l
+COUPLING = torch.from_numpy(np.random.default_rng(13).normal(size=(M, M)))
 
 
-def test_in_equations_41_and_42_of_version_1_an_output_has_the_index_of_the_other_sum(two_units):
+def normalized(weights: torch.Tensor) -> torch.Tensor:
+    y = torch.from_numpy(X) @ weights
+    return (y - y.mean(0)) / y.std(0, correction=0)
+
+
+Y_HAT, SIGMA = normalized(W).numpy(), (X @ W.numpy()).std(0)
+ALPHA = X.T @ Y_HAT  # Σ x ŷ, inputs by units
+
+
+def test_in_equations_41_and_42_of_version_1_an_output_has_the_index_of_the_other_sum():
     """∂²L/∂W_ij∂W_kl for j ≠ l: with (q), as X is defined, it is right; with the printed (b) it is not."""
-    x, weights, normalized, loss = two_units
-    y_hat = normalized(weights)
-    y = torch.from_numpy(x) @ weights
-    sigma = y.std(0, correction=0)
-    through = torch.autograd.functional.hessian(loss, y_hat.detach())[:, 0, :, 1].numpy()
-    whole = torch.autograd.functional.hessian(lambda w: loss(normalized(w)), weights).numpy()
-    seen = y_hat.detach().numpy()
-    alpha = x.T @ seen  # Σ x ŷ, inputs by units
-    for i in range(2):
-        for k in range(2):
-            left = x[:, i] - alpha[i, 0] / M * seen[:, 0]
-            right = x[:, k] - alpha[k, 1] / M * seen[:, 1]
-            printed = x[None, :, k] - alpha[k, 1] / M * seen[:, None, 1]  # (b, q), the output at b
-            scale = float(sigma[0] * sigma[1])
-            assert left @ through @ right / scale == pytest.approx(whole[i, 0, k, 1], rel=1e-9)
-            wrong = (left[:, None] * through * printed).sum() / scale
-            assert abs(wrong - whole[i, 0, k, 1]) > 0.05 * abs(whole[i, 0, k, 1])
+    loss = lambda y_hat: torch.tanh(y_hat[:, 0]) @ COUPLING @ torch.sin(y_hat[:, 1])
+    hessian = torch.autograd.functional.hessian
+    through = hessian(loss, torch.from_numpy(Y_HAT))[:, 0, :, 1].numpy()
+    whole = hessian(lambda w: loss(normalized(w)), W).numpy()[:, 0, :, 1] * SIGMA.prod()
+    for i, k in product(range(2), range(2)):
+        left = X[:, i] - ALPHA[i, 0] / M * Y_HAT[:, 0]
+        right = X[:, k] - ALPHA[k, 1] / M * Y_HAT[:, 1]
+        printed = X[None, :, k] - ALPHA[k, 1] / M * Y_HAT[:, None, 1]  # (b, q), the output at b
+        assert left @ through @ right == pytest.approx(whole[i, k], rel=1e-9)
+        wrong = (left[:, None] * through * printed).sum()
+        assert abs(wrong - whole[i, k]) > 0.05 * abs(whole[i, k])
 
 
-def test_the_derivative_of_alpha_in_equation_50_goes_through_the_output_of_its_own_unit(two_units):
+def test_the_derivative_of_alpha_in_equation_50_goes_through_the_output_of_its_own_unit():
     """α_ij = Σ x_i ŷ_j depends on unit j alone: by W_kj as equation 51 has it, by the other unit's not at
     all. And β_ik is a sum over the batch; a sum over k, as printed, would leave b free."""
-    x, weights, normalized, _ = two_units
-    slope = torch.autograd.functional.jacobian(
-        lambda w: torch.from_numpy(x).T @ normalized(w), weights
-    ).numpy()
-    seen = normalized(weights).numpy()
-    alpha, sigma = x.T @ seen, (x @ weights.numpy()).std(0)
-    for i in range(2):
-        for k in range(2):
-            for j in range(2):
-                expected = (x[:, i] @ x[:, k] - alpha[i, j] * alpha[k, j] / M) / sigma[j]  # equation 51
-                assert slope[i, j, k, j] == pytest.approx(expected, abs=1e-12)
-                assert slope[i, j, k, 1 - j] == pytest.approx(0, abs=1e-12)
-    over_k = (x[:, :1] * x).sum(1) / M  # one number for each b
+    alpha = lambda w: torch.from_numpy(X).T @ normalized(w)
+    slope = torch.autograd.functional.jacobian(alpha, W).numpy()
+    for i, j, k in product(range(2), repeat=3):
+        expected = (X[:, i] @ X[:, k] - ALPHA[i, j] * ALPHA[k, j] / M) / SIGMA[j]  # equation 51
+        assert slope[i, j, k, j] == pytest.approx(expected, abs=1e-12)
+        assert slope[i, j, k, 1 - j] == pytest.approx(0, abs=1e-12)
+    over_k = (X[:, :1] * X).sum(1) / M  # one number for each b
     assert over_k.shape == (M,) and np.ptp(over_k) > 0.1
 
 
@@ -317,13 +275,13 @@ def test_the_gaussian_model_needs_its_minus_sign():
     integral."""
     x, f = 1.7, 0.4
     y = f + GRID
-    density = np.exp(-((f - y) ** 2) / 2)
-    density /= integral(density, y)
+    density = NORMAL / integral(NORMAL)  # of y around f
     score = (y - f) * x  # ∂/∂θ of log p
     assert integral(score**2 * density, y) == pytest.approx(x**2, rel=1e-9)
     measured = largest_eigenvalue(nn.Linear(1, 1, bias=False).double(), torch.tensor([[x]]).double())
     assert measured.value == pytest.approx(x**2)
-    reach = [integral(np.exp(+((GRID[abs(GRID) <= r]) ** 2) / 2), GRID[abs(GRID) <= r]) for r in (3, 6, 9)]
+    near, middle, far = (GRID[abs(GRID) <= r] for r in (3, 6, 9))
+    reach = [integral(np.exp(+(part**2) / 2), part) for part in (near, middle, far)]
     assert reach[1] > 1e4 * reach[0] and reach[2] > 1e4 * reach[1]
 
 
@@ -333,20 +291,18 @@ def test_pairs_of_gradients_hand_on_pairs():
     width, inputs, found = 300, 24, []
     for seed in range(24):
         rng = np.random.default_rng(seed)
-        weights = [rng.normal(0, (2 / width) ** 0.5, (width, width)) for _ in range(3)]
-        last = rng.normal(0, (2 / width) ** 0.5, width)
+        *weights, last = rng.normal(0, (2 / width) ** 0.5, (4, width, width))
         h, steps = rng.normal(size=(inputs, width)), []
         for weight in weights:
             z = h @ weight.T + rng.normal(0, 0.5**0.5, width)
             h, steps = np.maximum(z, 0), [*steps, z > 0]
-        delta = last * steps[2]
+        delta = last[0] * steps[2]
         for weight, step in zip(weights[:0:-1], steps[1::-1]):
             delta = (delta @ weight) * step
         pairs = (delta.sum(0) ** 2).sum() - (delta**2).sum()
         found.append(pairs / (inputs * (inputs - 1)))
     theory = solve(FullyConnected((width, width, width, width, 1)))
-    c = theory.q_xy[1] / theory.q[1]
-    literal = 2 * theory.q_tilde[2] * recursions.step_product(c)
+    literal = 2 * theory.q_tilde[2] * recursions.step_product(theory.q_xy[1] / theory.q[1])
     error = np.std(found, ddof=1) / len(found) ** 0.5
     assert abs(np.mean(found) - theory.q_tilde_xy[1]) < 4 * error + 0.02 * theory.q_tilde_xy[1]
     assert literal > 1.5 * theory.q_tilde_xy[1] and abs(np.mean(found) - literal) > 8 * error
@@ -355,41 +311,34 @@ def test_pairs_of_gradients_hand_on_pairs():
 def test_a_network_without_batch_norm_has_no_gamma():
     """Equations 133 and 135 keep batch norm's γ inside; their value 134 is the integral at γ = 1, else γ²
     times it."""
-    q, c, gamma = 2.5, 0.2, 2.0
+    q, c = 2.5, 0.2
     t = (np.arange(200_000) + 0.5) / 200_000 * 2 * pi  # a = r cos t, b = r cos(t - arccos c), E r² = 2
-    a, b = np.cos(t), np.cos(t - np.arccos(c))
-
-    def printed(gamma):
-        return 2 * np.mean(np.maximum(q**0.5 * a * gamma, 0) * np.maximum(q**0.5 * b * gamma, 0))
-
+    a, b = (q**0.5 * np.cos(t - lag) for lag in (0, np.arccos(c)))
+    printed = lambda gamma: 2 * np.mean(np.maximum(a * gamma, 0) * np.maximum(b * gamma, 0))
     value = float(recursions.relu_forward_pairs(np.array(q), np.array(c * q)))
     assert printed(1.0) == pytest.approx(value, rel=1e-8)
-    assert printed(gamma) == pytest.approx(gamma**2 * value, rel=1e-8)
+    assert printed(2.0) == pytest.approx(4 * value, rel=1e-8)
 
 
 def test_a_strided_convolution_reads_at_stride_times_the_place():
     """Equations 26 and 75 read at α + β; with the paper's 32×32 image, kernel 3, stride 2 that is a corner of
     17×17."""
-    places, kernel, stride = 15, 3, 2
-    assert Convolutional((3, 32, 32), (20,)).positions[1] == places**2 == 225  # as section 6.2 says
-    rng = np.random.default_rng(2)
-    image, weight = rng.normal(size=(32, 32)), rng.normal(size=(kernel, kernel))
+    places, stride, rng = range(15), 2, np.random.default_rng(2)
+    assert Convolutional((3, 32, 32), (20,)).positions[1] == len(places) ** 2 == 225  # as section 6.2 says
+    image, weight = rng.normal(size=(32, 32)), rng.normal(size=(3, 3))
 
     def read(step):
-        seen, out = np.zeros((32, 32), dtype=bool), np.zeros((places, places))
-        for i in range(places):
-            for j in range(places):
-                window = np.s_[step * i : step * i + kernel, step * j : step * j + kernel]
-                seen[window], out[i, j] = True, (image[window] * weight).sum()
-        return seen, out
+        window = lambda i, j: np.s_[step * i : step * i + 3, step * j : step * j + 3]
+        seen = np.zeros((32, 32), dtype=bool)
+        for i, j in product(places, places):
+            seen[window(i, j)] = True
+        return seen, np.array([[(image[window(i, j)] * weight).sum() for j in places] for i in places])
 
-    library = torch.nn.functional.conv2d(
-        *(torch.from_numpy(a)[None, None] for a in (image, weight)), stride=stride
-    )
-    seen, out = read(stride)
-    np.testing.assert_allclose(out, library[0, 0].numpy(), rtol=0, atol=1e-12)
+    tensors = (torch.from_numpy(a)[None, None] for a in (image, weight))
+    (seen, out), (corner, other) = read(stride), read(1)
+    library = torch.nn.functional.conv2d(*tensors, stride=stride)[0, 0]
+    np.testing.assert_allclose(out, library, rtol=0, atol=1e-12)
     assert seen[:31, :31].all()
-    corner, other = read(1)
     assert corner.sum() == 17**2 and not corner[17:].any() and np.abs(other - out).max() > 0.1
 
 
@@ -405,15 +354,13 @@ def test_in_the_first_layer_the_biases_outweigh_the_weights():
 def test_the_readout_s_own_gradient_has_the_squared_norm_of_the_number_of_outputs():
     """δ^L = ∂f/∂z^L is the identity of N_L outputs: q̃^L = N_L by equation 19, and 1 for one of them
     (equation 64)."""
-    outputs, hidden = 10, 4000
-    assert (np.eye(outputs) ** 2).sum() == outputs != solve(FullyConnected((8, hidden, outputs))).q_tilde[2]
-    rng = np.random.default_rng(3)
-    below = rng.normal(0, (2 / hidden) ** 0.5, (outputs, hidden)) * (
-        rng.normal(size=hidden) > 0
-    )  # δ of all outputs
-    theory = solve(FullyConnected((8, hidden, outputs))).q_tilde[1]
-    assert (below[0] ** 2).sum() == pytest.approx(theory, rel=0.15)
-    assert (below**2).sum() == pytest.approx(outputs * theory, rel=0.05)
+    outputs, hidden, rng = 10, 4000, np.random.default_rng(3)
+    theory = solve(FullyConnected((8, hidden, outputs))).q_tilde
+    assert (np.eye(outputs) ** 2).sum() == outputs != theory[2]
+    weights = rng.normal(0, (2 / hidden) ** 0.5, (outputs, hidden))
+    below = weights * (rng.normal(size=hidden) > 0)  # δ of all outputs
+    assert (below[0] ** 2).sum() == pytest.approx(theory[1], rel=0.15)
+    assert (below**2).sum() == pytest.approx(outputs * theory[1], rel=0.05)
 
 
 def test_the_mean_product_of_two_places_is_divided_by_the_channels():
@@ -432,10 +379,6 @@ def test_the_mean_product_of_two_places_is_divided_by_the_channels():
 def test_a_gradient_on_both_sides_of_one_layer_would_be_fixed():
     """Equations 114 and 115 print δ^l where δ^{l+1} is meant; read so, σ_w² γ²/2q would have to be 1, and it
     is 2/3."""
-    theory = solve(PAPER, "batch")
-    factor = 2.0 * 1.0 / (2 * theory.q[2])
-    assert factor == pytest.approx(2 / 3)
-    assert (
-        theory.q_tilde[2] == pytest.approx(factor * theory.q_tilde[3])
-        and theory.q_tilde[2] != theory.q_tilde[3]
-    )
+    q, q_tilde = solve(PAPER, "batch").q, solve(PAPER, "batch").q_tilde
+    assert 2.0 * 1.0 / (2 * q[2]) == pytest.approx(2 / 3)
+    assert q_tilde[2] == pytest.approx(2 / 3 * q_tilde[3]) and q_tilde[2] != q_tilde[3]
