@@ -169,56 +169,47 @@ TRAINED = """([normed, shaking, depth, rate, steps]) => {
 }"""
 
 
-class Small(torch.nn.Module):
+def network(weights: list[torch.Tensor], arm: str) -> torch.nn.Sequential:
     """The page's network in the package's parts: without batch norm a bias, and no bias with it."""
-
-    def __init__(self, weights: list[torch.Tensor], arm: str) -> None:
-        super().__init__()
-        self.weights = torch.nn.ParameterList(weights)
-        self.normalizers = torch.nn.ModuleList(
-            make_normalizer(arm, w.shape[1]).double() for w in weights[:-1]
-        )
-        biased = [1] if arm in ("batch", "noisy") else [w.shape[1] for w in weights]
-        self.biases = torch.nn.ParameterList(torch.zeros(n, dtype=torch.float64) for n in biased)
-
-    def forward(self, h: torch.Tensor) -> torch.Tensor:
-        for k, weight in enumerate(self.weights[:-1]):
-            z = h @ weight + (self.biases[k] if len(self.biases) > 1 else 0)
-            h = self.normalizers[k](z).relu()
-        return (h @ self.weights[-1] + self.biases[-1])[:, 0]
+    layers = []
+    for k, weight in enumerate(weights, 1):
+        last = k == len(weights)
+        linear = torch.nn.Linear(*weight.shape, bias=last or arm in ("none", "noise"), dtype=torch.float64)
+        linear.weight.data = weight.T.contiguous()
+        if linear.bias is not None:
+            torch.nn.init.zeros_(linear.bias)
+        behind = [make_normalizer(arm, weight.shape[1]).double(), torch.nn.ReLU()]
+        layers += [linear, *behind * (not last)]
+    return torch.nn.Sequential(*layers)
 
 
 @pytest.mark.parametrize("arm", ["none", "batch", "noisy", "noise"])
 @pytest.mark.parametrize("depth", [2, 6])
 def test_what_the_page_trains_is_what_the_package_would(page, arm, depth):
     """Losses, shares and, in the end, weights of a training that the page makes step by step."""
-    rate, steps = 0.3, 6
-    first, taken, last = page.evaluate(
-        TRAINED, [arm in ("batch", "noisy"), "nois" in arm, depth, rate, steps]
-    )
+    rate, steps, normed = 0.3, 6, arm in ("batch", "noisy")
+    first, taken, last = page.evaluate(TRAINED, [normed, "nois" in arm, depth, rate, steps])
+    doubles = lambda values, *shape: torch.tensor(values, dtype=torch.float64).view(*shape)
     shapes = [(2, 5), *[(5, 5)] * (depth - 1), (5, 1)]
-    model = Small(
-        [torch.tensor(w, dtype=torch.float64).view(s) for w, s in zip(first, shapes, strict=True)], arm
-    )
+    model = network([doubles(w, s) for w, s in zip(first, shapes, strict=True)], arm)
     descent = torch.optim.SGD(model.parameters(), lr=rate)
     for one in taken:
-        for layer, noise in zip(model.normalizers, one["shaken"]):
-            drawn = tuple(torch.tensor(v, dtype=torch.float64).view(8, 5) for v in noise)
+        for layer, noise in zip(model[1::3], one["shaken"]):
+            drawn = tuple(doubles(each, 8, 5) for each in noise)
             getattr(layer, "noise", layer).draw = lambda _a, drawn=drawn: drawn
-        y = torch.tensor(one["y"], dtype=torch.float64)
-        answer = model(torch.tensor(one["x"], dtype=torch.float64).view(8, 2))
-        loss = torch.nn.functional.softplus(-y * answer).mean()
-        np.testing.assert_allclose(
-            [one["loss"], one["right"]], [loss.item(), (y * answer > 0).double().mean()], **EXACT
-        )
+        margin = doubles(one["y"], 8) * model(doubles(one["x"], 8, 2))[:, 0]
+        loss = torch.nn.functional.softplus(-margin).mean()
+        found = [one["loss"], one["right"]]
+        np.testing.assert_allclose(found, [loss.item(), (margin > 0).double().mean()], **EXACT)
         descent.zero_grad()
         loss.backward()
         descent.step()
-    for weight, (shown, _, _) in zip(model.weights, last, strict=True):
-        np.testing.assert_allclose(shown, weight.detach().flatten(), rtol=1e-11, atol=1e-13)
-    for layer, (_, gamma, beta) in zip(model.normalizers if arm in ("batch", "noisy") else (), last):
-        np.testing.assert_allclose(gamma, layer.weight.detach(), rtol=1e-11)
-        np.testing.assert_allclose(beta, layer.bias.detach(), rtol=1e-11, atol=1e-13)
+    near = dict(rtol=1e-11, atol=1e-13)
+    for linear, (shown, _, _) in zip(model[::3], last, strict=True):
+        np.testing.assert_allclose(shown, linear.weight.detach().T.flatten(), **near)
+    for layer, (_, gamma, beta) in zip(model[1::3] if normed else (), last):
+        np.testing.assert_allclose(gamma, layer.weight.detach(), **near)
+        np.testing.assert_allclose(beta, layer.bias.detach(), **near)
 
 
 def test_the_pages_noise_is_that_of_the_paper(page):
@@ -334,24 +325,24 @@ def test_at_any_level_and_without_a_seed_intervals_are_the_packages(page, shown,
 
 def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
-    names = []
-    for (width, norm, seed), loss in {
-        (0.25, "none", 100): [[2.0, 4.0, 1.0]],  # one probe, three lengths
-        (0.25, "none", 101): [[8.0, 1.0, 4.0]],
-        (0.25, "none", 102): [[9.0, 9.0, 9.0]],  # without its pair
-        (0.25, "batch", 100): [[2.0, 4.0, 1.0]],
-        (0.25, "batch", 101): [[8.0, 1.0, 4.0]],
-        (0.25, "batch", 102): [[9.0, 9.0, 9.0]],  # under a name that is not its own
-        (1.0, "none", 100): [[1.0, 1.0, 1.0]],  # half of a rung is none
-    }.items():
+    names, once = [], [9.0, 9.0, 9.0]  # one probe, three lengths
+    # Seed 102 is without its pair, for one lies under a name that is not its own; half of a rung is none.
+    losses = {
+        (0.25, arm, 100 + k): loss for arm in ("none", "batch") for k, loss in enumerate(LOSSES + [once])
+    }
+    for (width, norm, seed), loss in (losses | {(1.0, "none", 100): once}).items():
         arm = {"norm": norm, "width": width, "steps": 15000, "learning_rate": 0.5, "augment": False}
         about = {"arm": arm | {"landscape": [0.1, 1.0, 16.0]}, "seed": seed}
         names.append("another" if (norm, seed) == ("batch", 102) else store.key(about))
-        arrays = {"landscape_loss": np.array(loss), "probe_step": np.array([7])}
+        arrays = {"landscape_loss": np.array([loss]), "probe_step": np.array([7])}
         store.write(names[-1], arrays, seconds=1.0, about=about)
+    of_ladder = lambda results: prose.Pages({"santurkar/scale": SimpleNamespace(results=results)}, [])
     made = Results({"provenance": {"store": {"kept": [*names, "lost"]}}})
-    (rung,) = landscape(prose.Pages({"santurkar/scale": SimpleNamespace(results=made)}, []))
+    (rung,) = landscape(of_ladder(made))
     assert rung["title"] == "1/4 of the width, 15,000 steps, rate 0.5"
     assert (rung["seeds"], rung["steps"], rung["lengths"]) == (2, [7.0], [0.1, 1.0, 16.0])
     assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}
-    assert landscape(prose.Pages({"santurkar/scale": SimpleNamespace(results=Results({}))}, [])) is None
+    assert landscape(of_ladder(Results({}))) is None
+
+
+LOSSES = [[2.0, 4.0, 1.0], [8.0, 1.0, 4.0]]
