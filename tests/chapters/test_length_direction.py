@@ -62,6 +62,13 @@ def close(found, expected, rtol, atol=0.0):
 # ---- On paper ---------------------------------------------------------------------------------------------
 
 
+def test_the_problem():
+    assert (PROBLEM.smallest, PROBLEM.largest, PROBLEM.rate) == (2, 8, 0.75)
+    assert PROBLEM.gradient(W) == pytest.approx([2 * 14.8, 2 * 5.6])
+    assert PROBLEM.excess(np.stack([W, 0 * W])) == pytest.approx([2 * 6.4 + 100 + 0.64, 0.64])
+    assert (PROBLEM.norm(W), PROBLEM.rho(W), PROBLEM.gap(W)) == pytest.approx((10, -0.4096, 0.2304))
+
+
 def test_bounds_of_gdnp():
     logistic, welsch = (HalfSpace(PROBLEM, LOSSES[name]) for name in ("logistic", "welsch"))
     sides = lambda half, t, gap, form: of_halfspaces.right_sides(half, t, gap, 3, form)
@@ -269,6 +276,14 @@ def test_losses_have_the_stated_derivatives_bounds_and_turns(name):
         assert 0.95 * bound < abs(found(at)).max() <= bound * (1 + 1e-12)
     turns = (np.diff(np.sign(loss.first(at))) != 0).sum()
     assert turns > 5 if loss.turns == np.inf else (np.diff(loss.first(at) > 0) != 0).sum() == loss.turns
+
+
+def test_the_gradient_in_the_direction_is_that_of_small_differences():
+    for half, w in cases(5):
+        along = lambda d: half.mean(half.loss.value, 0.8 * d / half.problem.norm(d))
+        steps = 1e-4 * np.linalg.norm(w) * np.eye(len(w))
+        wanted = [(along(w + step) - along(w - step)) / (2 * step.sum()) for step in steps]
+        close(of_halfspaces.gradient_in_direction(w, 0.8, half), np.array(wanted), 0, 1e-5)
 
 
 def test_the_printed_criterion_depends_on_the_length_of_w_and_on_its_sign():

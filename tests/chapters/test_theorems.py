@@ -58,6 +58,8 @@ def test_numbers_of_trials():
     assert found.shares("one two") == {"share.one": [1 / 3, 1 / 3], "share.two": [1.0, 0.0]}
     tallies = found.tallies(["one", "two"])
     assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
+    fig = theorems.draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
+    assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
 
 
 def test_every_instance_has_random_numbers_of_its_own():
