@@ -10,7 +10,7 @@ import pytest
 from bnbook.chapters import fisher, gamma_initialisation, landscape, length_direction, scale
 from bnbook.figures import finish, use_style
 from bnbook.plots.axes import name_few_decades
-from bnbook.plots.layout import WIDTH, on_a_phone, subplots
+from bnbook.plots.layout import WIDTH, name_rows, on_a_phone, subplots
 from bnbook.plots.names import name_lines
 from bnbook.plots.panels import Panel, compare, fans
 
@@ -159,6 +159,15 @@ def test_all_words_stand_on_the_narrow_drawing():
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= fig.bbox.x1 and box.y1 <= fig.bbox.y1
         assert text.get_fontsize() >= 8 and "\n" in text.get_text()
     assert "$a b c d e f g h i j k l$" in ax.get_xlabel(), "a formula is one word"
+
+
+@pytest.mark.parametrize("count", [4, 16])
+def test_names_of_rows_do_not_meet_however_many_lines_they_take(count):
+    name = "a name of a row that takes some lines"
+    _, ax = narrow(lambda ax: name_rows(ax, [name] * count))
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert len(boxes) == count and not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
+    assert all(label.get_text().count("\n") for label in ax.get_yticklabels())
 
 
 @pytest.mark.parametrize(

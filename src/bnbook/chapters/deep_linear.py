@@ -14,7 +14,7 @@ from bnbook.claims.judging import words_at
 from bnbook.figures import COLORS, LABELS, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
-from bnbook.plots.layout import subplots
+from bnbook.plots.layout import name_rows, subplots
 from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import Panel, compare, styles_of, without_minor_ticks
 from bookpress.results import Results
@@ -251,7 +251,7 @@ def verdicts(results: Results) -> plt.Figure:
     ax.set(xlim=(-0.5, len(rates) - 0.5), ylim=(max(1, len(words)) - 0.5, -0.5), xlabel="learning rate")
     names = [power(rate) + ("\npaper's" if rate == PAPER else "") for rate in rates]
     ax.set_xticks(range(len(rates)), names, fontsize=letters(ax))
-    ax.set_yticks(range(len(words)), [_spoken(each) for each in words], fontsize=letters(ax))
+    name_rows(ax, [_spoken(each) for each in words])
     ax.grid(False)
     ax.minorticks_off()
     return fig

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator
 from bnbook.chapters.mean_field import by_set, titles
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.axes import in_factors, in_powers
-from bnbook.plots.layout import subplots
+from bnbook.plots.layout import name_rows, subplots
 from bnbook.plots.panels import Panel, compare
 from bookpress.results import Results
 
@@ -143,7 +143,7 @@ def sides(results: Results) -> plt.Figure:
                 ax.plot(x, np.full(len(x), height), mark, color=shade, markersize=4.5, label=label)
             ax.plot([printed[place]], [height], "|", color=COLORS["printed"], markersize=6)
     ax.plot([], [], "|", color=COLORS["printed"], markersize=6, label="paper: η* as printed")
-    ax.set_yticks([-row for row in range(len(SIDES))], list(SIDES.values()))
+    name_rows(ax, [*SIDES.values()], [-row for row in range(len(SIDES))])
     in_factors(ax.xaxis, (0.5, 1, 2, 5, 10, 30, 100, 300, 1000))
     ax.set_xlabel("measured critical rate over that through the batch")
     ax.set_title("Where does training break when it is set otherwise?")

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
-from bnbook.plots.layout import subplots
+from bnbook.plots.layout import name_rows, subplots
 
 # ---- One unit behind batch norm: the normalized values and what a gradient meets on the way back ----------
 # Everything is written with + - * / and `@`, so that arrays of `fractions.Fraction` (dtype object) pass through
@@ -465,7 +465,7 @@ def draw_margins(results: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
         ink = "#222222" if share else COLORS[form]
         ax.text(1.05, place + 0.2, words, va="center", color=ink, fontsize=10)
     ax.axvline(0, color="#222222", linewidth=1, zorder=2)
-    ax.set_yticks(np.arange(len(rows)) + 0.2, labels=[label for label, _ in reversed(rows.values())])
+    name_rows(ax, [label for label, _ in reversed(rows.values())], np.arange(len(rows)) + 0.2)
     ax.set(xlim=(-1.03, 1.03), ylim=(-0.1, len(rows)), xticks=(-1, -0.5, 0, 0.5, 1))
     ax.set_xlabel("margin: (bound − value) / (|bound| + |value|)")
     ax.tick_params(axis="y", length=0)

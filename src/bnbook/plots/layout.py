@@ -24,9 +24,9 @@ MANY = 6  # panels; more stand two side by side
 LEAST = 9.0  # points on the page: smaller letters are not read
 #: Points: a little under the width of the text in a window of 1280 pixels, and on a phone of 390; what is wider is shrunk.
 COLUMN, PHONE_COLUMN = 552.0, 270.0
-ROWS = 0.3  # of the width at most, for the names of rows
-LINE = 0.22  # inches: a line of a legend
-APART = 1.15  # of their height: the middles of two names of rows
+ROW = 16  # letters in a line of a row's name
+WIDE = 0.56  # of its size: a letter
+LINE = 0.22  # inches: a line of a legend, or of a row's name
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
 _narrow = False
@@ -75,9 +75,8 @@ def subplots(
     sharex: bool | str = False,
     sharey: bool | str = False,
     squeeze: bool = True,
-    width_ratios: Sequence[float] | None = None,
     height_ratios: Sequence[float] | None = None,
-    **more: Any,
+    width_ratios: Sequence[float] | None = None,
 ) -> tuple[plt.Figure, Any]:
     """`plt.subplots`; on a phone the columns stand below each other, two side by side where panels are many, and
     axes that are shared are shared there."""
@@ -85,7 +84,7 @@ def subplots(
     if not _narrow:
         share = dict(sharex=sharex, sharey=sharey, squeeze=squeeze)
         ratios = dict(width_ratios=width_ratios, height_ratios=height_ratios)
-        return plt.subplots(rows, columns, figsize=figsize, **share, **ratios, **more)
+        return plt.subplots(rows, columns, figsize=figsize, **share, **ratios)
     across = 1 if rows * columns <= MANY else min(columns, 2)
     blocks = -(-columns // across)
     each = min(figsize[1] / rows, PANEL, max(HIGHEST / (rows * blocks), LOWEST))
@@ -125,6 +124,18 @@ def cells(
     return fig, list(axes[:count])
 
 
+def name_rows(ax: plt.Axes, names: Sequence[str], places: Sequence[float] | None = None) -> None:
+    """Names of rows at their places, else at 0, 1, …; on a phone in lines of few letters, all panels as high as they
+    take."""
+    if _narrow:
+        names = [_in_lines(name, ROW) for name in names]
+        lines = [name.count("\n") + 1 for name in names]
+        apart = 0.9 * LINE * max((one + other) / 2 for one, other in zip(lines, [*lines[1:], 1]))
+        high = (apart * len(names) + 0.7) * ax.get_gridspec().nrows
+        ax.figure.set_figheight(max(ax.figure.get_figheight(), high))
+    ax.set_yticks(range(len(names)) if places is None else places, names)
+
+
 def last_of_columns(axes: Sequence[plt.Axes]) -> list[plt.Axes]:
     """Of `cells`, those with no panel below."""
     columns = axes[0].get_gridspec().ncols
@@ -159,16 +170,13 @@ def legible(fig: plt.Figure) -> None:
 
 
 def fit(fig: plt.Figure) -> None:
-    """Before lines are named: words in as many lines as they need, names of rows at each block of panels."""
+    """Before lines are named: titles in as many lines as they need, names of rows at each block of panels."""
     if blocks := getattr(fig, "bnbook_blocks", None):
         _name_blocks(*blocks)
     legends = [child for owner in (fig, *fig.axes) for child in owner.get_children()]
     for legend in [child for child in legends if isinstance(child, Legend)]:
         legend.set_in_layout(False)  # one wider than the drawing would leave the panel no room
-    for ax in fig.axes:
-        _break_rows(ax, ROWS * fig.bbox.width)
     _break_titles(fig)
-    _heighten(fig)
 
 
 def refit(fig: plt.Figure) -> None:
@@ -214,77 +222,37 @@ def _legend_above(fig: plt.Figure) -> None:
     fig.legend(list(known.values()), list(known), **style)
 
 
-def _break_rows(ax: plt.Axes, room: float) -> None:
-    """Names of rows, no longer than room pixels, in as many lines as it takes."""
-    names = ax.get_yticklabels()  # asked again they would be as they were
-    if any(name.get_window_extent().width > room for name in names):
-        moved(ax.figure)
-        for name in names:
-            _broken(name, room, "width")
-        written = [name.get_text() for name in names]
-        ax.set_yticks(ax.get_yticks(), written)
-
-
-def _heighten(fig: plt.Figure) -> None:
-    """As much higher as it takes for no name of a row to meet the next: after the panels stand where they will."""
-    for _ in range(3):  # what is added is shared by all panels
-        if (more := sum(map(_short_of, fig.axes))) < 0.01:
-            return
-        fig.set_figheight(fig.get_figheight() + more)
-        moved(fig)
-        settle(fig)
-
-
-def _short_of(ax: plt.Axes) -> float:
-    """How many inches a panel is too low for the names of its rows."""
-    names = ax.get_yticklabels()
-    if not any("\n" in name.get_text() for name in names):
-        return 0.0
-    boxes = sorted((name.get_window_extent() for name in names), key=lambda box: box.y0)
-    needed = [  # of the distance of their middles
-        APART * (below.height + above.height) / (above.y0 + above.y1 - below.y0 - below.y1)
-        for below, above in zip(boxes, boxes[1:])
-    ]
-    return max(0.0, max(needed) - 1) * ax.bbox.height / ax.figure.dpi
-
-
 def _break_titles(fig: plt.Figure) -> None:
-    titles = [words for ax in fig.axes for words in (ax.title, ax.xaxis.label, ax.yaxis.label)]
-    for _ in range(4):  # lines that are added take room from the panel
-        before = [words.get_text() for words in titles]
-        settle(fig)
-        for ax in fig.axes:
-            middle = _middle(ax)
-            beside = [
-                abs(_middle(one) - middle)
-                for one in fig.axes
-                if one.bbox.y0 < ax.bbox.y1 and ax.bbox.y0 < one.bbox.y1
-            ]
-            room = min(
-                [1.9 * min(middle, fig.bbox.x1 - middle), *(0.95 * pitch for pitch in beside if pitch > 1)]
-            )
-            for words in (ax.title, ax.xaxis.label):
-                _broken(words, room, "width")
-            _broken(ax.yaxis.label, ax.bbox.height, "height")
-        if before == [words.get_text() for words in titles]:
-            return
+    settle(fig)
+    for ax in fig.axes:
+        middle = _middle(ax)
+        beside = [
+            abs(_middle(one) - middle)
+            for one in fig.axes
+            if one.bbox.y0 < ax.bbox.y1 and ax.bbox.y0 < one.bbox.y1
+        ]
+        pitches = [0.95 * pitch for pitch in beside if pitch > 1]
+        across = min([1.9 * min(middle, fig.bbox.x1 - middle), *pitches])
+        for words, room in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, ax.bbox.height)):
+            _broken(words, room)
 
 
 def _middle(ax: plt.Axes) -> float:
     return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
-def _broken(text: Text, room: float, side: str) -> None:
-    """Break the text into lines no longer than room pixels, as few as it takes; smaller letters where a word is."""
-    words = WORDS.findall(text.get_text())
-    for lines in range(1, len(words) + 1):
-        if getattr(text.get_window_extent(), side) <= room:
-            return
-        text.set_text("\n".join(_even(words, lines)))
+def _broken(text: Text, room: float) -> None:
+    """Break the text into lines no longer than room pixels, as few as it takes."""
+    most = room * 72 / (text.figure.dpi * WIDE * text.get_fontsize())
+    if max(map(_letters, text.get_text().split("\n"))) > most:
+        text.set_text(_in_lines(text.get_text(), most))
         moved(text.figure)
-    if words and (longest := getattr(text.get_window_extent(), side)) > room:
-        text.set_fontsize(max(0.8, room / longest) * text.get_fontsize())
-        moved(text.figure)
+
+
+def _in_lines(text: str, most: float) -> str:
+    """The text in as few lines of so many letters as it takes, all about as long."""
+    words = WORDS.findall(text)
+    return "\n".join(_even(words, len(_filled(words, most))))
 
 
 def _even(words: list[str], lines: int) -> list[str]:
@@ -295,7 +263,7 @@ def _even(words: list[str], lines: int) -> list[str]:
     return found
 
 
-def _filled(words: list[str], room: int) -> list[str]:
+def _filled(words: list[str], room: float) -> list[str]:
     """The words in lines of no more letters than room, the first ones full."""
     found = words[:1]
     for word in words[1:]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnbook.plots import COLORS, LABELS
 from bnbook.plots.axes import band, log_band, points
-from bnbook.plots.layout import cells, letters, subplots
+from bnbook.plots.layout import cells, letters, name_rows, subplots
 from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson, mean_and_interval
 
@@ -158,7 +158,7 @@ def _draw(ax: plt.Axes, points: Mapping[str, np.ndarray], panel: Panel) -> None:
             named = ticks if isinstance(ticks, Mapping) else {place: f"{place:g}" for place in ticks}
             setter(list(named), list(named.values()))
     if panel.rows:
-        ax.set_yticks(range(len(panel.rows)), panel.rows)
+        name_rows(ax, panel.rows)
         ax.set_ylim(len(panel.rows) - 0.4, -0.6)
         ax.grid(visible=False, axis="y")
     ax.set(**{name: at for name in ("xlim", "ylim") if (at := getattr(panel, name)) is not None})
