@@ -164,7 +164,11 @@ def test_all_words_stand_on_the_narrow_drawing():
 @pytest.mark.parametrize("count", [4, 16])
 def test_names_of_rows_do_not_meet_however_many_lines_they_take(count):
     name = "a name of a row that takes some lines"
-    _, ax = narrow(lambda ax: name_rows(ax, [name] * count))
+    with on_a_phone():
+        fig, ax = subplots()
+        name_rows(ax, [name] * count)
+        finish(fig, narrow=True)
+    fig.draw_without_rendering()
     boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
     assert len(boxes) == count and not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
     assert all(label.get_text().count("\n") for label in ax.get_yticklabels())
