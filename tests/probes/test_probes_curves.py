@@ -78,13 +78,13 @@ def test_a_random_direction_and_the_covariate_shift():
 
 
 def test_predictiveness():
-    """‖g‖ = 4, ‖h‖ = 3, ‖g - h‖ = 5: a right angle. h = -g/2, h = g. Then an overflow; then no training."""
-    run = LINE | {"landscape_norm": one(3, 2, 4, INF), "landscape_distance": one(5, 6, 0, INF)}
-    seen = place(summaries.predictiveness(run, [1, 2, 3, 4]))
-    assert seen["cosine"] == near([0, -1, 1, 0]) and seen["error"] == [5, 6, 0, INF]
-    assert seen["relative_error"] == [1.25, 1.5, 0, INF]
+    """‖g‖ = 4, ‖h‖ = 3, ‖g - h‖ = 5 and √13: a right angle and 60°. h = -g/2, h = g. Then an overflow; then no training."""
+    run = LINE | {"landscape_norm": one(3, 3, 2, 4, INF), "landscape_distance": one(5, 13**0.5, 6, 0, INF)}
+    seen = place(summaries.predictiveness(run, [1, 2, 3, 4, 5]))
+    assert seen["cosine"] == near([0, 0.5, -1, 1, 0]) and seen["error"] == near([5, 13**0.5, 6, 0, INF])
+    assert seen["relative_error"] == near([1.25, 13**0.5 / 4, 1.5, 0, INF])
     lost = {name: np.full_like(values, NAN) for name, values in run.items()}
-    assert np.isnan(summaries.predictiveness(lost, [1, 2, 3, 4])["cosine"]).all()
+    assert np.isnan(summaries.predictiveness(lost, [1, 2, 3, 4, 5])["cosine"]).all()
     inexact = LINE | {"landscape_norm": one(4.0), "landscape_distance": one(8.0 + 1e-7)}
     assert place(summaries.predictiveness(inexact, [1]))["cosine"] == [-1.0]  # cut off, not below
     with pytest.raises(BnbookError, match="expected the lengths"):
