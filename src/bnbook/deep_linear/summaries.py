@@ -15,7 +15,7 @@ Arrays = dict[str, np.ndarray]
 def loss_share(arm: LinearArm, run: Arrays) -> np.ndarray:
     """The loss as a share of the loss of answering zero, (S, T); a diverged network counts as answering zero,
     1."""
-    whole = run["target_energy"].sum(1) * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
+    whole = run["target_energy"].sum(1) * arm.network().scale
     return np.where(np.isfinite(run["loss"]), run["loss"] / whole[:, None], 1.0)
 
 
@@ -48,8 +48,7 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
     Source of the quantities: Santurkar et al. 2018, sections 2.2, 3.2 and captions of v1 Figure 10, NeurIPS
     Figure 9.
     """
-    rate, unit = arm.learning_rate, run["target_energy"].sum(1)[:, None]
-    unit = unit * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
+    rate, unit = arm.learning_rate, run["target_energy"].sum(1)[:, None] * arm.network().scale
     found = summaries.landscape(run, arm.lengths, rate, (0.0, PAPER_REACH))
     found["loss_range"] = found["loss_range"] / unit
     found["local"] = summaries.landscape(run, arm.lengths, rate, (0.0, min(arm.lengths)))["smoothness"]
