@@ -3,13 +3,14 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.probes.functional import Batch, Loss, loss_at, total_norm
+from bnbook.probes.functional import Batch, Loss, LossAt, loss_at, total_norm
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,17 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, learning_rate: float) ->
         raise BnbookError(f"learning rate {learning_rate!r} of an update; expected a number above 0")
     at = loss_at(model, loss, batch)
     names = list(at.parameters)
-    layers = _layers(at.parameters)
+    layers = layers_of(at.parameters)
     if not layers:
         raise BnbookError("a model without a layer; expected a trained parameter with two or more axes")
-    gradient = dict(zip(names, at({}, names)[1], strict=True))
+    return changes(at, layers, dict(zip(names, at({}, names)[1], strict=True)), learning_rate)
+
+
+def changes(
+    at: LossAt, layers: dict[str, list[str]], gradient: Mapping[str, Tensor], learning_rate: float
+) -> CovariateShift:
+    """The same of some layers, where the gradient is known; the cosine of a gradient of zero is nan."""
+    names = list(at.parameters)
     updated = {n: torch.add(at.parameters[n], gradient[n], alpha=-learning_rate) for n in names}
     rows = []
     for layer in layers.values():
@@ -50,14 +58,14 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, learning_rate: float) ->
         preceding = [n for n in names[: names.index(layer[0])] if _owner(n) != own]
         after = at({n: updated[n] for n in preceding}, layer)[1] if preceding else before
         one, other = total_norm(before), total_norm(after)
-        distance = total_norm(torch._foreach_sub(before, after))
+        distance = total_norm([g - h for g, h in zip(before, after, strict=True)])
         inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
-        cosine = inner / (one * other) if preceding else torch.ones_like(one)
+        cosine = inner / (one * other) if preceding else torch.where(one > 0, 1.0, torch.nan).to(one)
         rows.append(torch.stack([distance, cosine, one]))
     return CovariateShift(*torch.stack(rows).T, tuple(layers))
 
 
-def _layers(parameters: dict[str, Tensor]) -> dict[str, list[str]]:
+def layers_of(parameters: dict[str, Tensor]) -> dict[str, list[str]]:
     """Name of the weight -> names of its parameters: one, or the several of a parametrized weight."""
     layers: dict[str, list[str]] = {}
     for name, parameter in parameters.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,12 +42,47 @@ def krylov(product: Product, start: Tensor, steps: int) -> Krylov:
     for _ in range(min(steps, len(start))):
         rows.append(q)
         r = _left(product, rows, alphas, betas)
-        if not np.isfinite(betas[-1]):
-            raise BnbookError("a product that is not finite; expected a training that has not diverged")
         if betas[-1] <= 10 * torch.finfo(start.dtype).eps * max(map(abs, alphas)):
             break
         q = r / betas[-1]
     return Krylov(torch.stack(rows), np.array(alphas), np.array(betas))
+
+
+@dataclass(frozen=True)
+class Ritz:
+    """What k steps of Lanczos iteration know of the eigenvalues of A."""
+
+    values: np.ndarray  # (k,)  of T, ascending
+    away: np.ndarray  # (k,)  ‖A v - θ v‖ of each
+    left: float  # β_k: 0 where the space is invariant
+    rows: list[Tensor]  # the basis, q_1, …, q_k
+    weights: Tensor  # (k,)  of these in the v of the last one
+
+    @property
+    def vector(self) -> Tensor:
+        """v of the last one, (N,), of length 1."""
+        basis = torch.stack(self.rows)
+        return basis.T @ self.weights.to(basis)
+
+
+def ritz(product: Product, start: Tensor, steps: int) -> Iterator[Ritz]:
+    """The same iteration, step by step, from a start that is mixed with a fixed random vector, so that it is orthogonal
+    to no eigenvector. A start of n entries needs at most n steps."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
+    q = start / start.norm() + 0.3 * noise / noise.norm()
+    rows, alphas, betas = [q / q.norm()], [], []
+    for _ in range(min(steps, len(start))):
+        r = _left(product, rows, alphas, betas)
+        tridiagonal = torch.diag(torch.tensor(alphas, dtype=torch.float64))
+        off = torch.tensor(betas[:-1], dtype=torch.float64)
+        tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
+        values, vectors = torch.linalg.eigh(tridiagonal)
+        weights = vectors[:, -1]
+        yield Ritz(values.numpy(), betas[-1] * vectors[-1].abs().numpy(), betas[-1], rows, weights)
+        if betas[-1] == 0:
+            return
+        rows.append(r / betas[-1])
 
 
 def lanczos(
@@ -55,29 +90,16 @@ def lanczos(
 ) -> tuple[float, Tensor, float, int]:
     """Largest eigenvalue of a symmetric operator: value, unit vector, ‖A v - λ v‖ / λ, iterations.
 
-    The same iteration, until the residual is small. The start is mixed with a fixed random vector, so that it is
-    orthogonal to no eigenvector. A start of n entries needs at most n steps. By hand: the basis stays on the model's
-    device and in its precision, and the residual is part of the answer; SciPy's `eigsh` has neither.
+    The iteration of `ritz`, until the residual is small. By hand: the basis stays on the model's device and in its
+    precision, and the residual is part of the answer; SciPy's `eigsh` has neither.
     """
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
-    q = start / start.norm() + 0.3 * noise / noise.norm()
-    rows, alphas, betas = [q / q.norm()], [], []
-    limit = min(max_iterations, len(start))
-    for iteration in range(1, limit + 1):
-        r = _left(product, rows, alphas, betas)
-        tridiagonal = torch.diag(torch.tensor(alphas, dtype=torch.float64))
-        off = torch.tensor(betas[:-1], dtype=torch.float64)
-        tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
-        values, vectors = torch.linalg.eigh(tridiagonal)
-        value, weights = float(values[-1]), vectors[:, -1]
-        residual = betas[-1] * abs(float(weights[-1])) / max(abs(value), 1e-300)
-        if not residual > tolerance or betas[-1] == 0 or iteration == len(start):
-            basis = torch.stack(rows)
-            return value, basis.T @ weights.to(basis), residual, iteration
-        rows.append(r / betas[-1])
+    for iteration, found in enumerate(ritz(product, start, max_iterations), 1):
+        value = float(found.values[-1])
+        residual = float(found.away[-1]) / max(abs(value), 1e-300)
+        if not residual > tolerance or found.left == 0 or iteration == len(start):
+            return value, found.vector, residual, iteration
     raise BnbookError(
-        f"the largest eigenvalue is known to {residual:.1e} after {limit} iterations, {tolerance:g} was "
+        f"the largest eigenvalue is known to {residual:.1e} after {iteration} iterations, {tolerance:g} was "
         "asked for; "
         "raise max_iterations or tolerance"
     )
@@ -91,4 +113,6 @@ def _left(product: Product, rows: list[Tensor], alphas: list[float], betas: list
     for _ in range(2):  # twice is enough
         r = r - basis.T @ (basis @ r)
     betas.append(float(r.norm()))
+    if not np.isfinite(betas[-1]):
+        raise BnbookError("a product that is not finite; expected a network whose derivatives are")
     return r

@@ -21,11 +21,9 @@ from torch.autograd import forward_ad
 from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
 from bnbook.probes.copies import one_line
-from bnbook.probes.covariate_shift import CovariateShift
-from bnbook.probes.covariate_shift import _layers as layers_of
-from bnbook.probes.covariate_shift import _owner as owner
+from bnbook.probes.covariate_shift import CovariateShift, changes, layers_of
 from bnbook.probes.functional import Batch, total_norm
-from bnbook.probes.krylov import _left as lanczos_step
+from bnbook.probes.krylov import ritz
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.finding import (
     Anatomy,
@@ -76,18 +74,8 @@ def shift(
     kept = {layer: own for layer, own in layers.items() if not set(own) <= {*unused}}
     if not kept:
         raise BnbookError("no layer's weights reach the loss")
-    updated, names, rows = _stepped(subject, gradient, learning_rate), list(subject.parameters), []
-    for own in kept.values():
-        before = [gradient[name] for name in own]
-        preceding = [n for n in names[: names.index(own[0])] if owner(n) != owner(own[0])]
-        after = subject({n: updated[n] for n in preceding}, own)[1] if preceding else before
-        one, other = total_norm(before), total_norm(after)
-        distance = total_norm([g - h for g, h in zip(before, after, strict=True)])
-        inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
-        cosine = inner / (one * other) if preceding else torch.where(one > 0, 1.0, torch.nan).to(one)
-        rows.append(torch.stack([distance, cosine, one]))
     out = [LeftOut("covariate shift", each, "does not reach the loss") for each in layers if each not in kept]
-    return CovariateShift(*torch.stack(rows).T, tuple(kept)), out
+    return changes(subject, kept, gradient, learning_rate), out
 
 
 def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[LayerGradients, list[LeftOut]]:
@@ -250,7 +238,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 12, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 9, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -533,24 +521,20 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
     θ of the k-th step is too small by at most e = ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
     above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). It ends where
     θ and θ + e are written alike and e ≤ TOLERANCE · θ; as a θ may stand still on its way, ρ ≤ 2 TOLERANCE · θ and
-    FEWEST steps are asked for, too. The iteration is that of `bnbook.probes.krylov.lanczos`, which stops by ρ alone.
+    FEWEST steps are asked for, too. `bnbook.probes.krylov.lanczos` stops by ρ alone.
     """
-    noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
-    q = start / start.norm() + 0.3 * noise / noise.norm()
-    rows, alphas, betas = [q / q.norm()], [], []
-    for step in range(1, min(STEPS, len(start)) + 1):
-        r = lanczos_step(product, rows, alphas, betas)
-        if not math.isfinite(alphas[-1]):
-            raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
-        values, vectors = np.linalg.eigh(np.diag(alphas) + np.diag(betas[:-1], 1) + np.diag(betas[:-1], -1))
-        value, away = float(values[-1]), betas[-1] * np.abs(vectors[-1])
-        apart, rest = value - float(values[-2] + away[-2]) if step > 1 else 0.0, float(away[-1])
+    for step, found in enumerate(ritz(product, start, STEPS), 1):
+        value = float(found.values[-1])
+        if found.left == 0 or step == len(start):
+            return value
+        if step < FEWEST:
+            continue
+        second, (near, rest) = float(found.values[-2]), found.away[-2:]
+        apart = value - second - near
         wrong = min(rest, rest**2 / apart) if apart > 0 else rest
         stands = written(value) == written(value + wrong) or wrong <= FLOOR * value
-        known = step >= FEWEST and stands and max(wrong, rest / 2) <= TOLERANCE * value
-        if known or betas[-1] == 0 or step == len(start):
+        if stands and max(wrong, rest / 2) <= TOLERANCE * value:
             return value
-        rows.append(r / betas[-1])
     raise BnbookError(f"λ_max is not found to {DIGITS} digits within {STEPS} steps")
 
 

@@ -241,7 +241,9 @@ def in_half(network: nn.Module) -> bool:
 
 def part(network: nn.Module, name: str) -> nn.Module:
     """As `get_submodule`, which scripted modules lack."""
-    return dict(network.named_modules())[name]
+    for key in name.split(".") if name else ():
+        network = network._modules[key]
+    return network
 
 
 def dense(gradient: Tensor | None) -> Tensor | None:
