@@ -125,6 +125,13 @@ def test_the_unit():
     assert normalize(np.array([0.0, 1e-160])).sigma > 0 and theorems.square_root(F(4, 9)) == F(2, 3)
 
 
+def test_a_gradient_keeps_nothing_along_the_activation_but_by_epsilon():
+    passed = theorems.gradient(G, UNIT, GAMMA)
+    assert (passed @ UNIT.y_hat, passed.sum()) == (0, 0) and G @ UNIT.y_hat == 4
+    soft = normalize(exact(1, 3), eps=3)  # ε / σ² of it is left
+    assert theorems.project(exact(1, -1), soft).tolist() == [F(3, 4), F(-3, 4)]
+
+
 def test_lipschitz_formulas():
     # (4 df - 8 - 7) / (4 · 2)
     assert list(lipschitz.fact_c1_v1(G, F(7), UNIT)) == [F(5, 8), F(-11, 8), F(-7, 8), F(-15, 8)]
