@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,7 @@ from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import train
 from bnbook.training.numerics import numerics, pick_device
-from bnbook.training.probed import ProbedArm, train_probed
+from bnbook.training.probes import Probes
 
 DATA = "textures-standin"  # images of CIFAR-10's shape: the pixels do not matter to the clock
 LENGTHS = (0.05, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 8.0, 16.0)
@@ -136,19 +136,17 @@ def probed(setting: Setting, longest: int = 20) -> Iterator[Ratio]:
     """
     dataset, every = load(DATA, device=pick_device()), setting.every
     steps = max(2, min(every, longest))  # the moments after the update are taken at the next step
-    arm = ProbedArm(
-        norm="batch",
-        steps=steps,
-        **_common(setting),
+    plain = Arm(norm="batch", steps=steps, **_common(setting))
+    instruments = Probes(
         probe_steps=(0,),
         landscape=LENGTHS,
         random_directions=(0.5, 2.0, 4.0),
         covariate_shift=True,
-        moment_layers=(2, 5, 8),
+        placed_layers=(2, 5, 8),
     )
-    plain = Arm(norm="batch", steps=steps, **_common(setting))
+    arm = replace(plain, instruments=instruments)
     found = compare(
-        "", lambda: train_probed(arm, 0, dataset), lambda: train(plain, 0, dataset), rounds=setting.rounds
+        "", lambda: train(arm, 0, dataset), lambda: train(plain, 0, dataset), rounds=setting.rounds
     )
     yield found.rescaled(
         f"training, batch, probed every {every} steps / plain", lambda r: 1 + (r - 1) * steps / every, 1.3

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bnbook.probes.places import PLACES
-from bnbook.training.placed import PlacedArm
+from bnbook.training.arm import Arm
+from bnbook.training.probes import Probes
 
 STEPS, SEEDS, CLASSES = 400, 2, 10
 PROBES = (0, 3, 10, 16, 24, 31, 45, 60, 80, 101, 122, 140, 158, 170, 186, 203, 230, 251, 290, 333, 360, 398)
@@ -13,9 +14,10 @@ LAYERS = (1, 2, 5, 7, 8)  # those whose moments are taken; the chapters look at 
 LENGTHS, RANDOM, RATE = (0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0), (0.5, 2.0), 0.1
 
 
-def arm(**changes: object) -> PlacedArm:
-    kept = dict(norm="none", steps=STEPS, learning_rate=RATE, probe_steps=PROBES, placed_layers=LAYERS)
-    return PlacedArm(**kept | dict(landscape=LENGTHS, random_directions=RANDOM) | changes)
+def arm(steps: int = STEPS, **changes: object) -> Arm:
+    """changes: of its instruments."""
+    looks = dict(probe_steps=PROBES, placed_layers=LAYERS, landscape=LENGTHS, random_directions=RANDOM)
+    return Arm(steps=steps, learning_rate=RATE, instruments=Probes(**looks | changes))
 
 
 def run(seed: int = 0) -> dict[str, np.ndarray]:

@@ -32,7 +32,7 @@ class Book:
     not_measuring: tuple[str, ...] = ()
     #: load, prepare, whereabouts and is_kept of a set by name; known_sets; colours; STANDINS, which are no evidence.
     data_module: str = ""
-    #: TRAINS, LABELS, LOADS and what else `bookpress.runs.kinds` asks of each kind of training.
+    #: TRAINS, LOADS, ALIASES and numerics, which `bookpress.runs.kinds` asks for.
     trainings_module: str = ""
     #: EXPLORERS: name -> what its page draws from, (pages) -> JSON or None.
     explorers_module: str = ""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bnbook.data import load
-from bnbook.training.tuned import TunedArm, hidden
+from bnbook.training.arm import Arm, build_model, hidden
 
 GRID = [0.05, 0.1, 0.2]
 #: Where the made-up loss is lowest, of (norm, lengths kept, He's start, clipped).
@@ -35,11 +35,12 @@ def trained(loss, level, accuracy, arm):
 
 def of_best_rate(arm, seed):
     CALLS["best-rate"].append((arm, seed))
-    best = BEST[arm.norm, arm.lengths_kept, bool(arm.options), bool(arm.clip)]
+    own = arm.optimizer
+    best = BEST[arm.norm, own.lengths_kept, bool(arm.options), bool(own.clip)]
     apart = np.log2(arm.learning_rate / best)
     depth = 0.1 if arm.options else 0.0  # He's start ends lower than the book's
     loss = 1.0 - depth + apart**2 + 0.5 * (np.arange(arm.steps)[::-1] > arm.steps // 20)
-    if arm.norm == "batch" and not arm.lengths_kept and arm.learning_rate >= 1.5:
+    if arm.norm == "batch" and not own.lengths_kept and arm.learning_rate >= 1.5:
         loss[-1] = np.nan
     drawn = np.random.default_rng([seed, int(1e6 * arm.learning_rate)]).integers(0, 17, arm.steps) / 16
     level = {"none": 0.4, "batch": 0.6}[arm.norm] + 0.01 * (seed % 7) - 0.02 * abs(apart)
@@ -49,7 +50,7 @@ def of_best_rate(arm, seed):
 def of_mean_alone(arm, seed):
     """The best rate is 0.4, with a warm-up 0.025, which ends lower."""
     CALLS["mean-alone"].append((arm, seed))
-    warm = bool(arm.warm_up)
+    warm = bool(arm.optimizer.warm_up)
     apart = np.log2(arm.learning_rate / (0.025 if warm else 0.4)) if arm.norm == "centred" else 0.0
     level = {"none": 0.5, "batch": 0.6, "standardized_centred": 0.61, "centred": 0.57}[arm.norm]
     loss = np.full(arm.steps, 1.0 - 0.1 * warm + apart**2)
@@ -133,8 +134,8 @@ def test_steps_to_match_are_a_loop_that_looks_for_the_plain_networks_best(ran):
 
 def test_the_layer_subtracts_the_mean_and_leaves_the_weights_their_length():
     torch.manual_seed(0)
-    arm = TunedArm(norm="centred", width=0.0625, data="textures-standin")
-    network = arm.model(load("textures-standin")).double().train()
+    arm = Arm(norm="centred", width=0.0625, data="textures-standin")
+    network = build_model(arm, load("textures-standin")).double().train()
     layer, norm = hidden(network)[0], dict(network.named_modules())["norm1"]
     x = torch.rand(7, 3, 32, 32, dtype=torch.float64)
     z = layer(x).detach()

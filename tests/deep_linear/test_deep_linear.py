@@ -18,11 +18,9 @@ from bnbook.deep_linear import (
     draw_problem,
     spread_probes,
     summaries,
-    target,
     train_stack,
 )
 from bnbook.deep_linear.instruments import correlations, random_direction
-from bnbook.deep_linear.target import TargetArm
 from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
 from bnbook.probes.covariate_shift import measure
@@ -48,7 +46,7 @@ def twin(arm, seed):
             model.get_submodule(f"linear{index + 1}").weight.copy_(weight)
     for name, parameter in model.named_parameters():
         parameter.requires_grad = arm.affine or name.startswith("linear")
-    return model, x, getattr(arm, "target_std", 1.0) * (x @ a.T)
+    return model, x, arm.target_std * (x @ a.T)
 
 
 def trained_twin(arm, seed):
@@ -78,9 +76,9 @@ def trained_twin(arm, seed):
     ],
 )
 def test_training_is_that_of_the_model_on_the_data(norm, changes):
-    arm = (TargetArm if "target_std" in changes else LinearArm)(norm, **(SMALL | changes))
+    arm = LinearArm(norm, **(SMALL | changes))
     expected, outputs = trained_twin(arm, seed=3)
-    found = (target.start if "target_std" in changes else descent.start)([(arm, 3)]).to_the_end()
+    found = descent.start([(arm, 3)]).to_the_end()
     assert found["loss"].shape == (1, 31) and not np.isnan(found["loss"]).any()
     np.testing.assert_allclose(found["loss"][0], expected, rtol=1e-9)
     assert abs(found["loss"][0, -1] / found["loss"][0, 0] - 1) > 0.05  # it did train

@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bnbook.data import load
-from bnbook.models import mlp, resnet
+from bnbook.models import mlp
 from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
 from bnbook.probes.statistics import STATISTICS
 from bnbook.small_networks.arm import PhaseArm
@@ -50,9 +50,8 @@ class Seen(TorchDispatchMode):
         return function(*arguments, **(more or {}))
 
 
-def sgd(dataset, norm: str = "batch", build=None, **changes) -> SGD:
-    common = dict(norm=norm, steps=3, width=0.0625, batch_size=8, evaluate_every=0)
-    return SGD(Arm(**common | changes), 0, dataset, build=build)
+def sgd(dataset, norm: str = "batch", **changes) -> SGD:
+    return SGD(Arm(norm, steps=3, width=0.0625, batch_size=8, evaluate_every=0, **changes), 0, dataset)
 
 
 def small(dataset) -> Descent:
@@ -62,7 +61,7 @@ def small(dataset) -> Descent:
 
 TRAININGS = {norm: partial(sgd, norm=norm) for norm in NORMS} | {
     "crops and flips": partial(sgd, augment=True, momentum=0.9, weight_decay=1e-3),
-    "residual": partial(sgd, build=lambda _: resnet(width=0.125, norm="batch", classes=10)),
+    "residual": partial(sgd, architecture="resnet"),
     "small networks": small,
 }
 

@@ -23,12 +23,8 @@ from bnbook.deep_linear import train_stack as train_linear
 from bnbook.small_networks import PhaseArm, linear_growth, train_model, train_part, train_stack
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
-from bnbook.training.first_gamma import ScaleArm
-from bnbook.training.first_gamma import train as train_gamma
-from bnbook.training.placed import PlacedArm, train_placed
-from bnbook.training.probed import ProbedArm, train_probed
+from bnbook.training.probes import Probes
 from bnbook.training.resumable import arrays_of_one
-from bnbook.training.tuned import TunedArm, train_tuned
 
 GOLDEN = Path(__file__).parents[1] / "golden_trainings.json"
 #: Of a value, and of the largest of an array. The same training with SSE4.1, AVX2 and AVX-512 instructions
@@ -37,10 +33,8 @@ ROUNDING = 3e-3
 KEPT = 5  # values of an array, evenly spaced, besides its mean and its shape
 VGG = dict(norm="batch", width=1 / 32, steps=4, batch_size=16, learning_rate=0.01, data="textures-standin")
 VGG |= dict(evaluate_every=2, train_examples=16, test_examples=24)
-PROBED = VGG | dict(probe_steps=(0, 2), landscape=(0.5, 4.0), random_directions=(1.0,), covariate_shift=True)
-PROBED |= dict(activation_examples=20)
-PLACED = PROBED | dict(placed_layers=(2, 9), removed_gradient=True)
-GAMMA = {name: value for name, value in VGG.items() if name != "norm"} | dict(gamma=0.3, steps=3)
+PROBES = dict(probe_steps=(0, 2), landscape=(0.5, 4.0), random_directions=(1.0,), covariate_shift=True)
+PROBES = Probes(**PROBES, placed_layers=(2, 9), removed_gradient=True)
 SMALL = dict(hidden=(7, 6), batch_size=16, steps=5, data="textures-standin", test_examples=30)
 LINEAR = dict(depth=3, width=4, examples=20, steps=5, learning_rate=1e-3, probe_steps=(0, 4))
 
@@ -49,20 +43,9 @@ def plain(**changes):
     return lambda: train(Arm(**VGG | changes), 3, threads=1)
 
 
-def probed(**changes):
-    return lambda: train_probed(ProbedArm(**PROBED | dict(moment_layers=(2, 9)) | changes), 2, threads=1)
-
-
-def placed(**changes):
-    return lambda: train_placed(PlacedArm(**PLACED | changes), 2, threads=1)
-
-
-def tuned(**changes):
-    return lambda: train_tuned(TunedArm(**VGG | changes), 3)
-
-
-def first_gamma(network):
-    return lambda: train_gamma(ScaleArm(**GAMMA, network=network), 6)
+def placed(norm):
+    arm = Arm(**VGG | dict(norm=norm), activation_examples=20, instruments=PROBES)
+    return lambda: train(arm, 2, threads=1)
 
 
 def stacked(rates=(0.01, 0.05), **settings):
@@ -121,17 +104,8 @@ CASES = {
     "vgg, linf": plain(norm="linf"),
     "vgg, augmented, momentum, decay": plain(augment=True, momentum=0.9, weight_decay=5e-3),
     "vgg, diverged": plain(norm="none", learning_rate=1e9),
-    "probed, batch norm": probed(),
-    "probed, none": probed(norm="none"),
-    "probed, noisy, momentum": probed(norm="noisy", momentum=0.9, probe_steps=(0, 1)),
-    "placed, batch norm": placed(),
-    "placed, noisy": placed(norm="noisy"),
-    "tuned, batch norm, lengths kept": tuned(lengths_kept=True),
-    "tuned, AdamW, warm-up, clipped": tuned(norm="none", optimizer="adamw", warm_up=3, clip=1.0),
-    "tuned, standardized and centred": tuned(norm="standardized_centred", momentum=0.9),
-    "tuned, RMS norm": tuned(norm="rms"),
-    "vgg16": first_gamma("vgg16"),
-    "resnet": first_gamma("resnet"),
+    "placed, batch norm": placed("batch"),
+    "placed, noisy": placed("noisy"),
     "small, fc, squared": stacked(),
     "small, fc, none, cross-entropy": stacked(norm="none", loss="cross_entropy", rates=(0.001, 0.002)),
     "small, fc, one explodes": stacked(rates=(1e4, 0.01)),

@@ -15,12 +15,10 @@ import torch
 
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
-from bnbook.deep_linear.target import TargetArm
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
-from bnbook.training.first_gamma import ScaleArm
-from bnbook.training.placed import PlacedArm
-from bnbook.training.tuned import TunedArm
+from bnbook.training.practice import Practice
+from bnbook.training.probes import Probes
 from bookpress.runs import kinds
 
 TEXTURES = "textures-standin"
@@ -28,12 +26,11 @@ VGG = dict(
     width=1 / 32, steps=6, batch_size=16, data=TEXTURES, evaluate_every=3, train_examples=16, test_examples=16
 )
 WATCHED = dict(activation_layers=(2, 9), activation_units=2, activation_examples=16)
-PLACED = dict(
+PROBES = Probes(
     probe_steps=(0, 1),
     landscape=(0.5,),
     random_directions=(1.0,),
     covariate_shift=True,
-    activation_examples=20,
     placed_layers=(2, 9),
     removed_gradient=True,
 )
@@ -46,9 +43,11 @@ KINDS = {
     ],
     "diverges at the end": [(Arm(norm="none", **VGG | dict(learning_rate=1e9, steps=1)), 0)],
     "diverges": [(Arm(norm="none", **VGG | dict(learning_rate=300.0, evaluate_every=1)), 0)],
-    "probed and placed, noisy": [(PlacedArm(norm="noisy", **VGG | dict(steps=3), **PLACED), 7)],
-    "tuned": [(TunedArm(norm="batch", lengths_kept=True, optimizer="adamw", warm_up=3, clip=1.0, **VGG), 3)],
-    "resnet": [(ScaleArm(network="resnet", **VGG | dict(steps=2, batch_size=8, gamma=0.3)), 7)],
+    "probed and placed, noisy": [
+        (Arm(norm="noisy", **VGG | dict(steps=3, activation_examples=20), instruments=PROBES), 7)
+    ],
+    "tuned": [(Arm(norm="batch", optimizer=Practice("adamw", 3, 1.0, True), **VGG), 3)],
+    "resnet": [(Arm("batch", architecture="resnet", momentum=0.9, **VGG | dict(steps=2, batch_size=8)), 7)],
     "small, fc": [
         (PhaseArm(**SMALL, learning_rate=rate), seed) for seed, rate in enumerate((0.01, 1e4, 0.05))
     ],
@@ -57,7 +56,7 @@ KINDS = {
     ],
     "small, lost": [(PhaseArm(**SMALL, learning_rate=1e5), 0)],
     "linear": [(LinearArm("batch", **LINEAR), 0), (LinearArm("batch", **LINEAR | dict(momentum=0.9)), 1)],
-    "linear, scaled targets": [(TargetArm("none", **LINEAR), 1)],
+    "linear, scaled targets": [(LinearArm("none", target_std=0.3, **LINEAR), 1)],
     "linear, one lost": [(LinearArm("l1", **LINEAR | dict(learning_rate=rate)), 1) for rate in (1e-3, 1e9)],
 }
 

@@ -186,6 +186,8 @@ class IngredientArm(Settings):
     probes: int = 0  # looks at the instruments
     held: bool = False  # the readout keeps half of its own critical rate, 1/λ at the start, whatever η is
 
+    label, on_cpu = "ingredient_arm", True
+
     @property
     def full(self) -> int:
         """Steps at the full rate; over the last fifth of the training it falls to 0 in a straight line."""

@@ -32,7 +32,7 @@ def _measures(
 
 
 def over_steps(results: Results) -> plt.Figure:
-    x = np.array(plain_arm(results).probe_steps) + 1
+    x = np.array(plain_arm(results).instruments.probe_steps) + 1
     norms = (*PAIR, "noisy")
     return _measures(results, "vgg", TITLES, norms, printed.IDEAL, x=x, xlabel="training step + 1", log="xy")
 

@@ -45,7 +45,9 @@ def moments(results: Results) -> plt.Figure:
     for name, title in titles.items():
         alone = float(results[f"noise_alone.{name.split('_')[1]}_change"][0])
         panels.append(Panel(curve=f"{name}.{{}}", title=title, marks_y={"the noise by itself": alone}))
-    words = dict(x=np.array(vgg.plain_arm(results).probe_steps) + 1, xlabel="training step + 1", log="xy")
+    words = dict(
+        x=np.array(vgg.plain_arm(results).instruments.probe_steps) + 1, xlabel="training step + 1", log="xy"
+    )
     return compare(
         points_of(results, "moments"), panels, NORMS, figsize=(5.8, 6.0), columns=2, sharex=True, **words
     )

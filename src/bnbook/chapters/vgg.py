@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,8 @@ from bnbook.probes import summaries
 from bnbook.probes.activations import quantiles
 from bnbook.probes.places import PLACES
 from bnbook.training.arm import Arm
-from bnbook.training.placed import PlacedArm
-from bnbook.training.probed import ProbedArm, probe_schedule
-from bnbook.training.tuned import TunedArm
+from bnbook.training.practice import Practice
+from bnbook.training.probes import Probes, probe_schedule
 from bookpress.results import Results
 
 # ---- The rungs of the ladder: which widths, lengths and arms are trained, from how many seeds -------------
@@ -71,7 +70,7 @@ def find_rung(name: str) -> Rung:
     return RUNGS[name]
 
 
-def rung_arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
+def rung_arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, Arm]:
     """The rung's arms by their norm.
 
     settings: the chapter's `data`, `batch_size`, `evaluate_every`, `train_examples`, `test_examples`,
@@ -81,19 +80,22 @@ def rung_arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
     """
     length = "long_" if rung.long else ""
     steps = settings[f"{length}steps"]
-    whole = PlacedArm(
-        **{name: settings[name] for name in (*EXAMPLES, "activation_examples")},
-        width=rung.width * settings["shrink"],
-        steps=steps,
-        learning_rate=rung.learning_rate,
-        augment=rung.augment,
-        evaluate_every=settings[f"{length}evaluate_every"],
+    instruments = Probes(
         probe_steps=probe_schedule(steps, settings[f"{length}probe_every"], settings["early_probes"]),
         landscape=tuple(settings["lengths"]),
         random_directions=tuple(settings["random_lengths"]),
         covariate_shift=True,
         placed_layers=LAYERS,
         removed_gradient=True,
+    )
+    whole = Arm(
+        **{name: settings[name] for name in (*EXAMPLES, "activation_examples")},
+        width=rung.width * settings["shrink"],
+        steps=steps,
+        learning_rate=rung.learning_rate,
+        augment=rung.augment,
+        evaluate_every=settings[f"{length}evaluate_every"],
+        instruments=instruments,
     )
     return {norm: replace(whole, norm=norm) for norm in rung.norms}
 
@@ -107,7 +109,7 @@ def rung_seeds(name: str, first: int, fresh: int, most: int) -> range:
 # ---- The trainings that several chapters show: those of the ladder, and short ones beside them ------------
 
 
-def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
+def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -> dict[str, Arm]:
     """The ladder's arms at a width, with all instruments, by their norm; settings as `rung_arms` has them,
     and the learning rate.
 
@@ -117,7 +119,7 @@ def of_ladder(norms: Iterable[str], width: float, settings: Mapping[str, Any]) -
     return rung_arms(rung, {"shrink": 1.0} | dict(settings))
 
 
-def plain_arm(results: Results) -> PlacedArm:
+def plain_arm(results: Results) -> Arm:
     """The ladder's plain network of a run, for the steps of its checkpoints and probes."""
     settings = results.header["parameters"]
     return of_ladder(("none",), settings["width"], settings)["none"]
@@ -128,24 +130,23 @@ def tag(value: float, of: str = "lr") -> str:
     return f"{of}{value:g}".replace(".", "_")
 
 
-def smoothed(arm: PlacedArm) -> PlacedArm:
+def watched_by(arm: Arm, **changes: Any) -> Arm:
+    """The same with changes of its instruments."""
+    return replace(arm, instruments=replace(arm.instruments, **changes))
+
+
+def smoothed(arm: Arm) -> Arm:
     """The same with the moments and the landscape alone."""
-    return replace(arm, random_directions=(), covariate_shift=False, removed_gradient=False)
+    return watched_by(arm, random_directions=(), covariate_shift=False, removed_gradient=False)
 
 
-def at_rate(arm: PlacedArm, rate: float, steps: int) -> PlacedArm:
+def at_rate(arm: Arm, rate: float, steps: int) -> Arm:
     """The first steps of an arm at another learning rate, probed along the gradient and for covariate shift:
     at the arm's own steps and, so that these first steps are seen to their end, at the last that can be."""
-    return replace(
-        arm,
-        learning_rate=rate,
-        steps=steps,
-        evaluate_every=0,
-        probe_steps=probe_schedule(steps, steps, (*arm.probe_steps, steps - 2)),
-        random_directions=(),
-        placed_layers=(),
-        removed_gradient=False,
-    )
+    looks = probe_schedule(steps, steps, (*arm.instruments.probe_steps, steps - 2))
+    lean = dict(probe_steps=looks, random_directions=(), placed_layers=(), removed_gradient=False)
+    instruments = replace(arm.instruments, **lean)
+    return replace(arm, learning_rate=rate, steps=steps, evaluate_every=0, instruments=instruments)
 
 
 def unprobed(norm: str, width: float, settings: Mapping[str, Any], **changes: Any) -> Arm:
@@ -154,11 +155,11 @@ def unprobed(norm: str, width: float, settings: Mapping[str, Any], **changes: An
     return Arm(norm=norm, width=width, **own | changes)
 
 
-def tuned(settings: Mapping[str, Any], **changes: Any) -> TunedArm:
-    """One whose rate is chosen for it; changes: what it is and has."""
-    return TunedArm(
-        **{name: settings[name] for name in (*EXAMPLES, "steps", "evaluate_every", "width")} | changes
-    )
+def tuned(settings: Mapping[str, Any], **changes: Any) -> Arm:
+    """One whose rate is chosen for it; changes: what it is and has, those of its `Practice` among them."""
+    own = {name: settings[name] for name in (*EXAMPLES, "steps", "evaluate_every", "width")} | changes
+    practice = {each.name: own.pop(each.name) for each in fields(Practice) if each.name in own}
+    return Arm(**own, optimizer=Practice(**practice))
 
 
 def watched(
@@ -214,7 +215,7 @@ PLACED = (2, 5, 8)  # convolutions whose moments are averaged, as in the other c
 STARTS = 300  # steps by which a training has started or has not
 
 
-def learning(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
+def learning(run: Arrays, arm: Arm, classes: int) -> Arrays:
     """How fast and how well: batch accuracy over the training and at its end, train and test accuracy at the
     last three checkpoints (a diverged run counts as guessing), the gain over the last tenth, the start."""
     accuracy = guessing(run["accuracy"], classes)
@@ -266,10 +267,10 @@ def at_equal_loss(
 # ---- What the probes saw of a training, summed up: over all of it, early, late, from the start of learning ----
 
 
-def edges(run: Arrays, arm: ProbedArm) -> Arrays:
+def edges(run: Arrays, arm: Arm) -> Arrays:
     """Natural logarithm of the smallest and the largest loss within the paper's reach, low, high (S, P)."""
     low, high = summaries.PAPER_REACH
-    losses = run["landscape_loss"][..., [low <= length <= high for length in arm.landscape]]
+    losses = run["landscape_loss"][..., [low <= length <= high for length in arm.instruments.landscape]]
     with np.errstate(invalid="ignore", divide="ignore"):
         return {"low": np.log(losses.min(-1)), "high": np.log(losses.max(-1))}
 
@@ -287,10 +288,10 @@ WORDS = {
 }
 
 
-def moment_changes(run: Arrays, arm: PlacedArm) -> Arrays:
+def moment_changes(run: Arrays, arm: Arm) -> Arrays:
     """Curves WAY_MOMENT_PLACE: by the update of a probed step over the same images and from its batch to the
     next one (S, P), between checkpoints (S, E - 1); mean over units and the convolutions 2, 5 and 8."""
-    rows = [arm.placed_layers.index(layer) for layer in PLACED]
+    rows = [arm.instruments.placed_layers.index(layer) for layer in PLACED]
     changes = {way: run[f"{way}_change"][:, :, rows].mean(2) for way in MOVES}  # (S, T, places, 2)
     return {
         f"{way}_{moment}_{place}": change[:, :, k, m]

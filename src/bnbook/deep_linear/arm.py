@@ -41,13 +41,27 @@ class LinearArm(Settings):
     random_lengths: tuple[float, ...] = (1.0, 30.0)  # likewise along one random direction a probed step
     covariate_shift: bool = True
 
-    free = dict(learning_rate=1.0, momentum=0.0)
+    target_std: float = 1.0  # the matrix to fit is target_std · A, A_ij ~ N(0, 1); not said
+
+    on_cpu, free = True, dict(learning_rate=1.0, momentum=0.0)
+    label = property(lambda self: "linear_arm" if self.target_std == 1 else "target_arm")
+
+    def stack_size(self, device: str) -> int:
+        """More share the cost of a call, fewer stay in the cache; ℓ1 and ℓ∞ go back to the examples."""
+        return 20 if self.norm in ("l1", "linf") else 100
+
+    def settings(self) -> dict[str, Any]:
+        """With a target's size where it is another than the paper's."""
+        found = super().settings()
+        return {name: found[name] for name in found if name != "target_std" or self.target_std != 1}
 
     def __post_init__(self) -> None:
         for name, known in (("norm", NORMS), ("reduction", REDUCTIONS), ("init", INITIALISATIONS)):
             self.expect(name, known)
         if min(self.steps, self.depth, self.width) < 1:
             raise BnbookError("a deep linear network needs steps, depth and width of at least 1")
+        if not self.target_std > 0:
+            raise BnbookError(f"target_std {self.target_std!r}; expected a factor of A above 0, such as 0.3")
         if not (self.learning_rate > 0 and 0 <= self.momentum < 1):
             raise BnbookError(
                 f"learning rate {self.learning_rate!r}, momentum {self.momentum!r}; expected above 0, and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -35,7 +36,8 @@ class Descent(Training):
         super().__init__(arm.steps, torch.device(device), threads)
         self.arm, self.network, self.seeds = arm, arm.network(), [seed for _, seed in members]
         shape = arm.depth, arm.width, arm.examples, arm.init, arm.data_std
-        self.problem = draw_problem(self.seeds, *shape, device)
+        drawn = draw_problem(self.seeds, *shape, device)
+        self.problem = replace(drawn, targets=arm.target_std * drawn.targets)
         self.parameters = self.network.start(self.problem)
         self.rates, self.momenta = (
             torch.tensor([getattr(each, name) for each, _ in members], dtype=torch.float64, device=device)

@@ -1,4 +1,4 @@
-"""Curves over a training out of the arrays of `bnbook.training.probed.train_probed`: what the instruments
+"""Curves over a training out of the arrays of `bnbook.training.probes.Probes`: what the instruments
 saw, (S, P)."""
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Plain SGD, measured: from (arm, seed) to arrays, in steps between which it can stop and be looked at."""
+"""SGD, measured: from (arm, seed) to arrays, in steps between which it can stop and be looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,23 +19,40 @@ from bnbook.errors import BnbookError
 from bnbook.probes import activations
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.numerics import numerics, pick_device
-from bnbook.training.resumable import Arrays, Resumable, Training, arrays_of_one
+from bnbook.training.resumable import Arrays, Training, arrays_of_one
 
 Batch = tuple[Tensor, Tensor]
+Row = dict[str, Tensor]
 
 
-class Observer(Protocol):
-    """Looks at a training and leaves it as it is; its own state goes with the training's."""
+@dataclass
+class Seen:
+    """What an instrument has seen of a training, which keeps it."""
 
-    def look(self, training: SGD, batch: Batch | None) -> bool:
+    rows: dict[int, Row] = field(default_factory=dict)  # by the number of the step
+    last: dict[str, Any] = field(default_factory=dict)  # what the next look is compared with
+
+
+class Instrument(Protocol):
+    """A frozen dataclass that looks at a training, and leaves it as it is."""
+
+    def look(self, training: SGD, batch: Batch | None, seen: Seen) -> bool:
         """After `training.step` updates, before the one on this batch, None at the end; False ends it."""
 
-    def result(self, diverged_step: float) -> Arrays:
+    def result(self, arm: Arm, seen: Seen, diverged_step: float) -> Arrays:
         """What was seen; NaN from a divergence on (NaN: none)."""
 
-    def state(self) -> dict: ...
 
-    def load_state(self, state: dict) -> None: ...
+def stacked(rows: Mapping[int, Row], steps: Sequence[int], like: Row) -> Arrays:
+    """Name -> (steps, ...), NaN where there is no row or the name is not in it; like: a value of each name."""
+    found = {}
+    for name, value in like.items():
+        value = value.numpy()
+        found[name] = np.full((len(steps), *value.shape), np.nan, dtype=value.dtype)
+        for place, step in enumerate(steps):
+            if name in rows.get(step, {}):
+                found[name][place] = rows[step][name].numpy()
+    return found
 
 
 class SGD(Training):
@@ -52,7 +71,8 @@ class SGD(Training):
         "batches",
         "losses",
         "hits",
-        "observers",
+        "directions",
+        "seen",
         "broken_at",
     )
 
@@ -63,32 +83,34 @@ class SGD(Training):
         dataset: Dataset | None = None,
         device: str | None = None,
         threads: int | None = None,
-        build: Callable[[Dataset], nn.Module] | None = None,
-        observers: Sequence[Callable[[Dataset], Observer]] = (),
     ) -> None:
-        """build: the network, by default the arm's; observers: what looks on besides `Evaluation`."""
         where = pick_device(device) if device or dataset is None else dataset.device
         super().__init__(arm.steps, where, threads)
-        self.arm, self.random = arm, {}
-        dataset = load(arm.data, device=where) if dataset is None else dataset
+        self.arm, self.random, self.stops = arm, {}, set(arm.checkpoints())
+        self.dataset = load(arm.data, device=where) if dataset is None else dataset
         with numerics(where, threads), self._own_random_state():
             torch.manual_seed(seed)
-            model = build(dataset) if build else build_model(arm, dataset)
-            self.model = model.to(where).train()
+            self.model = build_model(arm, self.dataset).to(where).train()
             # Another seed than the weights': the same would make permutation and weights from the same random
             # numbers.
             generator = torch.Generator().manual_seed(1_000_003 + seed)
-            self.batches = Batches(dataset, arm.batch_size, generator, augment=arm.augment)
-            self.observers = [Evaluation(arm, dataset), *(make(dataset) for make in observers)]
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(),
-            lr=arm.learning_rate,
-            momentum=arm.momentum,
-            weight_decay=arm.weight_decay,
-        )
+            self.batches = Batches(self.dataset, arm.batch_size, generator, augment=arm.augment)
+        self.directions = torch.Generator().manual_seed(2_000_003 + seed)  # in which instruments look
+        self.instruments: list[Instrument] = [Evaluation()]
+        self.instruments += [] if arm.kind is arm else [arm.kind]
+        self.seen = [Seen() for _ in self.instruments]
+        plain = dict(lr=arm.learning_rate, momentum=arm.momentum, weight_decay=arm.weight_decay)
+        own = arm.optimizer and arm.optimizer.of(self)
+        self.optimizer = own or torch.optim.SGD(self.model.parameters(), **plain)
         # Written on the device: reading a loss at each step would make a GPU wait for the host.
         self.losses, self.hits = torch.full((2, arm.steps), torch.nan, device=where)
-        self.broken_at = np.nan  # the step at which an observer ended the training
+        self.broken_at = np.nan  # the step at which an instrument ended the training
+
+    @cached_property
+    def fixed(self) -> Tensor:
+        """The training examples at which instruments look."""
+        images, _ = fixed_sample(self.dataset, self.arm.activation_examples, "train")
+        return normalise(images, self.dataset).to(memory_format=torch.channels_last)
 
     def make_step(self) -> None:
         with self._own_random_state():
@@ -96,7 +118,8 @@ class SGD(Training):
             if self.step < self.steps:
                 inputs, targets = next(self.batches)
                 batch = inputs.to(memory_format=torch.channels_last), targets
-            if not all(observer.look(self, batch) for observer in self.observers):
+            pairs = zip(self.instruments, self.seen, strict=True)
+            if not all(instrument.look(self, batch, seen) for instrument, seen in pairs):
                 self.broken_at = float(self.step)
             self.over = batch is None or not np.isnan(self.broken_at)
             if not self.over:
@@ -120,8 +143,8 @@ class SGD(Training):
         if not np.isnan(last):
             losses[int(last) :] = accuracy[int(last) :] = np.nan
         found = {"loss": losses, "accuracy": accuracy}
-        for observer in self.observers:
-            found |= observer.result(last)
+        for instrument, seen in zip(self.instruments, self.seen, strict=True):
+            found |= instrument.result(self.arm, seen, last)
         found |= {"diverged": np.float64(not np.isnan(last)), "diverged_step": np.float64(last)}
         return {name: np.asarray(values)[None] for name, values in found.items()}
 
@@ -140,11 +163,14 @@ class SGD(Training):
 
 
 def start(
-    members: Sequence[tuple[Arm, int]], dataset: Dataset | None = None, threads: int | None = None
+    members: Sequence[tuple[Arm, int]],
+    dataset: Dataset | None = None,
+    device: str | None = None,
+    threads: int | None = None,
 ) -> SGD:
     """The training of one member, an arm and a seed, before its first step."""
     ((arm, seed),) = members
-    return SGD(arm, seed, dataset, threads=threads)
+    return SGD(arm, seed, dataset, device, threads)
 
 
 def train(
@@ -168,7 +194,7 @@ def train(
     - histogram (E, L, units, bins), mean_l, variance_l (E, width of layer l): inputs of nonlinearity l over
       fixed training examples, batch statistics (`bnbook.probes.activations.measure`)
 
-    Source: Santurkar et al. 2018, appendix A.1.
+    and what the arm's instruments say that they have. Source: Santurkar et al. 2018, appendix A.1.
     """
     return arrays_of_one(SGD(arm, seed, dataset, device, threads))
 
@@ -177,59 +203,34 @@ def train(
 CHUNK = 500
 
 
-class Evaluation(Resumable):
+@dataclass(frozen=True)
+class Evaluation:
     """Looks at the model at the arm's checkpoints, and ends a training that has diverged."""
 
-    kept = ("rows",)
-
-    def __init__(self, arm: Arm, dataset: Dataset) -> None:
-        self.arm, self.dataset = arm, dataset
-        train, test = (len(labels) for labels in (dataset.train_labels, dataset.test_labels))
-        self.parts = {
-            "train": fixed_sample(dataset, arm.train_examples or train, "train"),
-            "test": fixed_sample(dataset, arm.test_examples or test, "test"),
-        }
-        if arm.activation_layers:
-            images, _ = fixed_sample(dataset, arm.activation_examples, "train")
-            self.probe = normalise(images, dataset).to(memory_format=torch.channels_last)
-        self.stops = set(arm.checkpoints())
-        self.rows: list[dict[str, Tensor]] = []
-
-    def look(self, training: SGD, batch: object) -> bool:
-        if training.step not in self.stops:
+    def look(self, training: SGD, batch: Batch | None, seen: Seen) -> bool:
+        if training.step not in training.stops:
             return True
-        row: dict[str, Tensor] = {}
-        for name, (images, labels) in self.parts.items():
-            loss, accuracy = evaluate(training.model, images, labels, self.dataset)
+        arm, dataset, model = training.arm, training.dataset, training.model
+        row = seen.rows[training.step] = {}
+        for name, count in (("train", arm.train_examples), ("test", arm.test_examples)):
+            count = count or len(getattr(dataset, f"{name}_labels"))
+            loss, accuracy = evaluate(model, *fixed_sample(dataset, count, name), dataset)
             row |= {f"{name}_loss": torch.tensor(loss), f"{name}_accuracy": torch.tensor(accuracy)}
-        if self.arm.activation_layers:
-            row |= self._activations(training.model)
-        self.rows.append(row)
+        if layers := arm.activation_layers:
+            found = activations.measure(model, training.fixed, layers, range(arm.activation_units))
+            row["histogram"] = found.histogram.float().cpu()
+            for layer, mean, variance in zip(layers, found.mean, found.variance, strict=True):
+                row |= {f"mean_{layer}": mean.cpu(), f"variance_{layer}": variance.cpu()}
         return bool(torch.isfinite(training.losses[: training.step]).all() and row["train_loss"].isfinite())
 
-    def _activations(self, model: nn.Module) -> dict[str, Tensor]:
-        layers, units = self.arm.activation_layers, range(self.arm.activation_units)
-        seen = activations.measure(model, self.probe, layers, units)
-        row = {"histogram": seen.histogram.float().cpu()}
-        for layer, mean, variance in zip(layers, seen.mean, seen.variance, strict=True):
-            row |= {f"mean_{layer}": mean.cpu(), f"variance_{layer}": variance.cpu()}
-        return row
-
-    def result(self, diverged_step: float) -> Arrays:
+    def result(self, arm: Arm, seen: Seen, diverged_step: float) -> Arrays:
         """All arrays at their full length (E, ...)."""
-        if not self.rows:
+        if not seen.rows:
             return {}
-        checkpoints = np.asarray(self.arm.checkpoints(), dtype=np.int64)
-        found = {"step": checkpoints}
-        bad = ~np.isfinite([float(row["train_loss"]) for row in self.rows])
-        for name, example in self.rows[0].items():
-            example = example.numpy()
-            table = np.full((len(checkpoints), *example.shape), np.nan, dtype=example.dtype)
-            table[: len(self.rows)] = [row[name].numpy() for row in self.rows]
-            table[checkpoints > diverged_step] = np.nan
-            table[: len(self.rows)][bad] = np.nan
-            found[name] = table
-        return found
+        checkpoints = np.asarray(arm.checkpoints(), dtype=np.int64)
+        good = {step: row for step, row in seen.rows.items() if row["train_loss"].isfinite()}
+        rows = {step: row for step, row in good.items() if not step > diverged_step}
+        return {"step": checkpoints} | stacked(rows, arm.checkpoints(), next(iter(seen.rows.values())))
 
 
 @torch.no_grad()

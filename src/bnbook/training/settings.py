@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from bnbook.errors import BnbookError
 
@@ -12,8 +12,21 @@ from bnbook.errors import BnbookError
 class Settings:
     """Base of the frozen dataclasses that hold all that decides a training but its seed."""
 
+    label: ClassVar[str]  # what an arm is called in the store
+    on_cpu: ClassVar[bool] = (
+        False  # wherever it trains: small matrices, of which a GPU would make nothing faster
+    )
     #: Settings in which members of one stack may differ, and what stands for them in its key.
-    free: Mapping[str, Any] = {}
+    free: ClassVar[Mapping[str, Any]] = {}
+
+    @property
+    def kind(self) -> Settings:
+        """The one of `bnbook.trainings.TRAINS` whose kind of training this is."""
+        return self
+
+    def stack_size(self, device: str) -> int:
+        """Members of one stack at most."""
+        return 1
 
     def settings(self) -> dict[str, Any]:
         """The settings as JSON has them; `from_settings` is the way back."""

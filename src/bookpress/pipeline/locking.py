@@ -118,9 +118,9 @@ class Known:
         Those that this chapter made, and those of the same settings whoever made them; not those on a
         stand-in for data, nor those of as many steps as other profiles have alone.
         """
-        there, labels = [], {*book().trainings.LABELS.values()}
+        there = []
         for name, about in store.every():
-            arm = next((about[label] for label in labels if label in about), None)
+            arm = next((value for value in about.values() if isinstance(value, dict)), None)
             if isinstance(arm, dict) and arm.get("data") not in book().data.STANDINS:
                 there.append((name, about, arm, json.dumps(store.nameless({"arm": arm}), sort_keys=True)))
         own = {text for _, about, _, text in there if about.get("chapter") == self.chapter.name}

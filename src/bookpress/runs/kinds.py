@@ -34,11 +34,17 @@ Member = tuple[Any, int]  # an arm and a seed
 
 def kind_of(arm: Any) -> str:
     """The arm's name in the book's TRAINS."""
-    name = f"{type(arm).__module__}:{type(arm).__qualname__}"
+    kind = type(getattr(arm, "kind", arm))
+    name = f"{kind.__module__}:{kind.__qualname__}"
     trains = book().trainings.TRAINS
     if name not in trains:
         raise PressError(f"nothing trains {name}; expected one of {', '.join(trains)}")
     return name
+
+
+def device_of(arm: Any, device: str) -> str:
+    """Where an arm trains."""
+    return "cpu" if arm.on_cpu else device
 
 
 def find(name: str) -> Any:
@@ -54,13 +60,13 @@ def stacks(members: Sequence[Member], device: str, workers: int) -> list[list[Me
     Neighbours stay together: an arm's seeds often diverge together, and a stack of which nothing is left
     costs nothing.
     """
-    trainings, groups = book().trainings, {}
+    groups = {}
     for member in members:
         arm = member[0]
         groups.setdefault(arm.stack_key() if hasattr(arm, "stack_key") else arm, []).append(member)
     found = []
     for shape, group in groups.items():
-        size = trainings.stack_size(shape, trainings.device_of(shape, device))
+        size = shape.stack_size(device_of(shape, device))
         count = -(-len(group) // size)
         if size > 1 and len(group) > 4 * workers:
             count = min(len(group), -(-count // workers) * workers)
@@ -92,16 +98,12 @@ def about(arm: Any, seed: int) -> dict[str, Any]:
                 f"{name} is {called} itself; expected the name that it is registered under, for a training is stored by "
                 "what its arm says"
             )
-    return {book().trainings.LABELS[type(arm).__name__]: settings, "seed": int(seed)}
+    return {arm.kind.label: settings, "seed": int(seed)}
 
 
 def identity(arm: Any, seed: int, edition: dict[str, Any], device: str) -> dict[str, Any]:
     """All that a result rests on."""
-    return (
-        about(arm, seed)
-        | edition
-        | {"device": book().trainings.device_of(arm, device).split(":")[0], "threads": THREADS}
-    )
+    return about(arm, seed) | edition | {"device": device_of(arm, device).split(":")[0], "threads": THREADS}
 
 
 class Imported(Code):

@@ -60,7 +60,7 @@ def train_members(
     if workers is not None and workers < 0:
         raise PressError(f"{workers} workers; expected 1 or more, or 0 for one a core")
     where = _device(device)
-    here = {book().trainings.device_of(arm, where) for arm, _ in members}
+    here = {kinds.device_of(arm, where) for arm, _ in members}
     results.record_device(kinds.device_name(max(here, default="cpu")), kinds.THREADS)
     wanted = _identities(members, where)
     keys = {member: store.key(identity) for member, identity in wanted.items()}
@@ -121,7 +121,7 @@ def _task(
         "members": [[arm.settings(), int(seed)] for arm, seed in stack],
         "keys": keys if store.is_written() else [],  # those of checkpoints
         "edition": {part: wanted[arm, seed][part] for part in kinds.EDITION},
-        "device": book().trainings.device_of(arm, where),
+        "device": kinds.device_of(arm, where),
         "steps": arm.steps,
     }
 

@@ -17,7 +17,8 @@ from bnbook.data import load
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
-from bnbook.training.probed import ProbedArm
+from bnbook.training.arm import Arm
+from bnbook.training.probes import Probes
 from bookpress.runs import checkpoints, kinds, store
 from bookpress.runs.runner import train_all
 
@@ -26,7 +27,7 @@ VGG |= dict(evaluate_every=3, train_examples=8, test_examples=8)
 LINEAR = dict(steps=9, depth=2, width=3, examples=10, probe_steps=(0, 4, 8))
 #: How each kind of training stops and goes on: tests/training/test_training_resumed.py.
 STACKS = {
-    "probed, noisy": [(ProbedArm("noisy", probe_steps=(1, 4), covariate_shift=True, **VGG), 4)],
+    "probed, noisy": [(Arm("noisy", instruments=Probes(probe_steps=(1, 4), covariate_shift=True), **VGG), 4)],
     "small": [(PhaseArm(hidden=(4,), batch_size=8, steps=9, data="textures-standin", test_examples=9), 2)],
     "linear": [(LinearArm("batch", learning_rate=rate, **LINEAR), 0) for rate in (1e-3, 1e-2, 1e9)],
 }

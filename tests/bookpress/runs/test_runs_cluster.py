@@ -21,13 +21,11 @@ import pytest
 import tiny_data
 
 import bnbook
-from bnbook import trainings
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
-from bnbook.training.first_gamma import ScaleArm
-from bnbook.training.probed import ProbedArm
+from bnbook.training.probes import Probes
 from bookpress import atomic, cli, results
 from bookpress.pipeline import execution
 from bookpress.runs import pool
@@ -68,8 +66,8 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
     """Every kind of arm; the next round finds the workers there."""
     members = [
         (Arm("batch", **SETTINGS), 0),
-        (ProbedArm("noisy", probe_steps=(0,), landscape=(1.0,), **SETTINGS), 1),
-        (ScaleArm(gamma=0.5, evaluate_every=0, **TINY), 0),
+        (Arm("noisy", instruments=Probes(probe_steps=(0,), landscape=(1.0,)), **SETTINGS), 1),
+        (Arm("batch", architecture="vgg16", options=(("gamma", 0.5),), evaluate_every=0, **TINY), 0),
         (PhaseArm(hidden=(4,), batch_size=8, steps=6, data="textures-standin", test_examples=10), 2),
         (QUICK, 3),
     ]
@@ -130,7 +128,7 @@ def workers_of(process: int) -> list[psutil.Process]:
 
 def apart_and_here(members, apart, monkeypatch, meanwhile) -> None:
     """The numbers of two workers, to whom something happens meanwhile, are those of this process."""
-    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1)
+    monkeypatch.setattr(LinearArm, "stack_size", lambda arm, device: 1)
     thread = threading.Thread(target=meanwhile, daemon=True)
     thread.start()
     there = train_members(members, workers=2)
@@ -294,7 +292,7 @@ def test_a_worker_with_other_code_refuses(apart, monkeypatch):
 
 
 def test_a_gone_callers_worker_stops_at_a_checkpoint_and_a_lost_scheduler_is_one_line(apart, monkeypatch):
-    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
+    monkeypatch.setattr(LinearArm, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
     endless = replace(ENDLESS, depth=3)
     with elsewhere(apart, monkeypatch) as scheduler:
         with process([sys.executable, "-c", CALLER, json.dumps([endless.settings()])]):

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 import bnbook
-from bnbook import trainings
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
@@ -95,7 +94,7 @@ def test_stacks_hold_every_member_once_and_the_slowest_come_first():
     members = [(arm, seed) for arm in arms() for seed in range(70)]
     stacks = kinds.stacks(members, "cpu", workers=2)
     assert sorted(str(m) for stack in stacks for m in stack) == sorted(str(m) for m in members)
-    assert all(len(stack) <= trainings.stack_size(stack[0][0], "cpu") for stack in stacks)
+    assert all(len(stack) <= stack[0][0].stack_size("cpu") for stack in stacks)
     assert all(len({arm.stack_key() for arm, _ in stack}) == 1 for stack in stacks)
     assert [len(stack) for stack in kinds.stacks([(DEEP, seed) for seed in range(9)], "cpu", 2)] == [1] * 9
     slow, quick = (LinearArm("none", steps=steps, probe_steps=()) for steps in (900, 300))

@@ -17,9 +17,8 @@ import pytest
 from bnbook.deep_linear import LinearArm
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
-from bnbook.training.first_gamma import ScaleArm
-from bnbook.training.placed import PlacedArm
-from bnbook.training.probed import ProbedArm
+from bnbook.training.practice import Practice
+from bnbook.training.probes import Probes
 from bookpress import stamp
 from bookpress.book import book
 from bookpress.pipeline.chapters import Chapter, discover
@@ -83,12 +82,13 @@ def _only_drawn() -> set[str]:
 TINY = dict(data="textures-standin", steps=3, batch_size=16, test_examples=20)
 VGG = TINY | dict(width=1 / 32, evaluate_every=2, train_examples=20)
 PHASE = TINY | dict(hidden=(4, 4))
-PROBES = dict(probe_steps=(0,), covariate_shift=True)
+LENGTHS = dict(landscape=(1.0,), random_directions=(1.0,))
+PROBES = dict(probe_steps=(0,), covariate_shift=True, removed_gradient=True, placed_layers=(2, 9), **LENGTHS)
 ARMS = {
     "vgg": Arm(norm="noisy", augment=True, activation_layers=(2,), activation_examples=16, **VGG),
-    "probed": ProbedArm(norm="l1", landscape=(1.0,), random_directions=(1.0,), **PROBES, **VGG),
-    "placed": PlacedArm(norm="batch", removed_gradient=True, placed_layers=(2, 9), **PROBES, **VGG),
-    "first gamma": ScaleArm(**VGG),
+    "probed": Arm(norm="l1", instruments=Probes(**PROBES), **VGG),
+    "tuned": Arm(norm="standardized_centred", optimizer=Practice(clip=1.0, lengths_kept=True), **VGG),
+    "residual": Arm("batch", architecture="resnet", **VGG),
     "small, fc": PhaseArm(**PHASE),
     "small, conv": PhaseArm(network="conv", **PHASE | dict(loss="cross_entropy", examples=32)),
     "linear": LinearArm(norm="batch", steps=9, depth=2, width=4, examples=20, probe_steps=(0, 3)),
