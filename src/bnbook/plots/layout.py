@@ -25,7 +25,6 @@ LEAST = 9.0  # points on the page: smaller letters are not read
 #: Points: a little under the width of the text in a window of 1280 pixels, and on a phone of 390; what is wider is shrunk.
 COLUMN, PHONE_COLUMN = 552.0, 270.0
 ROW = 16  # letters in a line of a row's name
-WIDE = 0.56  # of its size: a letter
 LINE = 0.22  # inches: a line of a legend, or of a row's name
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
@@ -233,19 +232,20 @@ def _break_titles(fig: plt.Figure) -> None:
         ]
         pitches = [0.95 * pitch for pitch in beside if pitch > 1]
         across = min([1.9 * min(middle, fig.bbox.x1 - middle), *pitches])
-        for words, room in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, ax.bbox.height)):
-            _broken(words, room)
+        for words in (ax.title, ax.xaxis.label):
+            _broken(words, across, "width")
+        _broken(ax.yaxis.label, ax.bbox.height, "height")
 
 
 def _middle(ax: plt.Axes) -> float:
     return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
-def _broken(text: Text, room: float) -> None:
-    """Break the text into lines no longer than room pixels, as few as it takes."""
-    most = room * 72 / (text.figure.dpi * WIDE * text.get_fontsize())
-    if max(map(_letters, text.get_text().split("\n"))) > most:
-        text.set_text(_in_lines(text.get_text(), most))
+def _broken(text: Text, room: float, side: str) -> None:
+    """Break the text into lines no longer than room pixels, as few as it takes: its letters are about as wide in each."""
+    if (longest := getattr(text.get_window_extent(), side)) > room:
+        letters = max(map(_letters, text.get_text().split("\n")))
+        text.set_text(_in_lines(text.get_text(), letters * room / longest))
         moved(text.figure)
 
 
