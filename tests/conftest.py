@@ -21,14 +21,7 @@ from filelock import FileLock
 import bnbook.results
 
 ROOT = Path(__file__).resolve().parents[1]
-VARIABLES = (
-    "BNBOOK_ROOT",
-    "BNBOOK_RUNS",
-    "BNBOOK_STORE",
-    "BNBOOK_EXECUTED",
-    "BNBOOK_RESULTS",
-    "BNBOOK_FIGURES",
-)
+VARIABLES = [f"BNBOOK_{each}" for each in "ROOT RUNS STORE EXECUTED RESULTS FIGURES".split()]
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Before torch is imported: the cores are shared, and a thread that waits for its turn shall not spin.
@@ -63,14 +56,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.stem, 0))
 
 
+def found(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The root of the book that `bnbook` finds."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BNBOOK_ROOT", str(root))
+    return root
+
+
 @pytest.fixture
 def tiny(tmp_path, monkeypatch) -> Path:
     """The root of a fresh one-chapter book, and the one that `bnbook` finds."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     tiny_book.write(tmp_path, ROOT / "_config.yml")
-    return tmp_path
+    return found(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -164,12 +162,8 @@ def run_tiny(root: Path) -> None:
 @pytest.fixture
 def ran(tiny_ran, tmp_path, monkeypatch) -> Path:
     """A private copy of `tiny_ran`, and the book that `bnbook` finds."""
-    root = tmp_path / "book"
-    shutil.copytree(tiny_ran, root)
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BNBOOK_ROOT", str(root))
-    return root
+    shutil.copytree(tiny_ran, tmp_path / "book")
+    return found(tmp_path / "book", monkeypatch)
 
 
 def bnbook(
@@ -238,14 +232,9 @@ def build_site(site: Path) -> None:
 def checkout() -> str:
     """A hash of everything that a run of the book rests on: package, book, lock, what is installed."""
     files = [ROOT / "_config.yml", ROOT / "_toc.yml", ROOT / "requirements.lock"]
-    files += [
-        path
-        for folder in ("src", "book", "tests/tracing")
-        for path in (ROOT / folder).rglob("*")
-        if path.is_file()
-    ]
+    files += [path for folder in ("src", "book", "tests/tracing") for path in (ROOT / folder).rglob("*")]
     digest = hashlib.sha256(f"{sys.version} {ROOT}".encode())  # traces hold the paths of files
-    for path in sorted(path for path in files if "__pycache__" not in path.parts):
+    for path in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
         digest.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
     installed = (f"{found.name} {found.version}\n" for found in importlib.metadata.distributions())
     digest.update("".join(sorted(installed)).encode())
