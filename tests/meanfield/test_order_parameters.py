@@ -91,7 +91,12 @@ def test_weight_gradients_of_many_inputs(kind):
         (nn.ReLU(), torch.randn(8, 6), "batch", "no linear layers"),
         (nn.Linear(6, 3), torch.randn(4, 4, 6), "batch", "no linear layers"),
         (mlp((6, 9, 3), norm="l1"), torch.randn(8, 6), "detached", "not for LpNorm"),
-        (nn.Conv2d(2, 4, 3, groups=2), torch.randn(4, 2, 5, 5), "batch", "grouped"),
+        (
+            nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.Conv2d(4, 2, 3)),
+            torch.randn(4, 2, 5, 5),
+            "batch",
+            "grouped",
+        ),
     ],
 )
 def test_what_the_probe_cannot_measure_is_said(model, inputs, statistics, message):
