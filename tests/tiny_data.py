@@ -45,10 +45,8 @@ def idx_contents(arrays: Arrays) -> dict[str, bytes]:
     parts = (arrays.train_images[:, 0], arrays.train_labels, arrays.test_images[:, 0], arrays.test_labels)
     contents = {}
     for stem, array in zip(sources.STEMS, parts):
-        header = (
-            b"\x00\x00\x08" + bytes([array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
-        )
-        contents[stem] = header + array.astype(np.uint8).tobytes()
+        sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+        contents[stem] = b"\x00\x00\x08" + bytes([array.ndim]) + sizes + array.astype(np.uint8).tobytes()
     return contents
 
 
@@ -56,10 +54,8 @@ def write_idx(folder: Path, arrays: Arrays, zipped: bool = False) -> Path:
     raw = folder / "MNIST" / "raw"
     raw.mkdir(parents=True)
     for stem, content in idx_contents(arrays).items():
-        if zipped:
-            (raw / f"{stem}.gz").write_bytes(gzip.compress(content))
-        else:
-            (raw / stem).write_bytes(content)
+        written = gzip.compress(content) if zipped else content
+        (raw / (f"{stem}.gz" if zipped else stem)).write_bytes(written)
     return raw
 
 
@@ -85,18 +81,12 @@ def write_batches(
     """The six batches of CIFAR-10, with torchvision told their MD5 sums."""
     from torchvision.datasets import CIFAR10
 
-    fifth = len(arrays.train_labels) // 5
-    pieces = {
-        f"data_batch_{number + 1}": (
-            arrays.train_images,
-            arrays.train_labels,
-            slice(number * fifth, (number + 1) * fifth),
-        )
-        for number in range(5)
-    } | {"test_batch": (arrays.test_images, arrays.test_labels, slice(None))}
+    parts = [*zip(np.split(arrays.train_images, 5), np.split(arrays.train_labels, 5), strict=True)]
+    parts.append((arrays.test_images, arrays.test_labels))
+    names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
     contents = {
-        name: pickle.dumps({"data": images[part].reshape(-1, 3072), "labels": labels[part].tolist()})
-        for name, (images, labels, part) in pieces.items()
+        name: pickle.dumps({"data": images.reshape(-1, 3072), "labels": labels.tolist()})
+        for name, (images, labels) in zip(names, parts, strict=True)
     }
     sums = [[name, hashlib.md5(content).hexdigest()] for name, content in contents.items()]
     monkeypatch.setattr(CIFAR10, "train_list", sums[:5])
