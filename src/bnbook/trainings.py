@@ -20,7 +20,7 @@ LOADS = "bnbook.data:load"
 #: the same numbers.
 ALIASES = {
     "0620df7683be91f5": "1c93dfc4e975bcc1283a83aea9247597767d34789d11c05417cc3a5a70ae35f2",
-    "9cc0492dafc2dff8": "a45fbf742a5bb5f11cd3fd387bddef15d234d459f56a83145ffd348785c2c97b",
+    "3ff354c455bd7067": "a45fbf742a5bb5f11cd3fd387bddef15d234d459f56a83145ffd348785c2c97b",
     "7ec6b2ebc65d8c02": "dd6a925d202f588ca4ce6005fbca45ccb91232a374999f49afbbcac20e212a76",
     "3df33f9f88902747": "1578adec76a8edf39c69580e8a18c37c51b28c12f1c9dce99246a9e5df6536be",
 }

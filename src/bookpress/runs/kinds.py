@@ -44,7 +44,7 @@ def kind_of(arm: Any) -> str:
 
 def device_of(arm: Any, device: str) -> str:
     """Where an arm trains."""
-    return "cpu" if arm.on_cpu else device
+    return "cpu" if getattr(arm, "on_cpu", False) else device
 
 
 def find(name: str) -> Any:
