@@ -69,7 +69,8 @@ def test_the_deep_networks_have_their_usual_numbers_of_parameters_and_vgg_a_its_
 def test_a_residual_block_by_hand():
     torch.manual_seed(1)
     model = resnet(0.0625, norm="batch").double().eval()
-    x = torch.randn(2, 4, 8, 8, dtype=torch.float64)
+    x = model.conv1(torch.randn(2, 3, 8, 8, dtype=torch.float64))
+    assert x.shape == (2, 4, 8, 8) and (model.norm1.weight == 1).all()
     plain, changing = model.stage1.block1, model.stage2.block1
     ready = plain.norm1(x).clamp(min=0)
     torch.testing.assert_close(plain(x), x + plain.conv2(plain.norm2(plain.conv1(ready)).clamp(min=0)))
