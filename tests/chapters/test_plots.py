@@ -9,6 +9,7 @@ import pytest
 
 from bnbook.chapters import fisher, gamma_initialisation, landscape, length_direction, scale
 from bnbook.figures import finish, use_style
+from bnbook.plots import layout
 from bnbook.plots.axes import name_few_decades
 from bnbook.plots.layout import WIDTH, name_rows, on_a_phone, subplots
 from bnbook.plots.names import name_lines
@@ -80,7 +81,9 @@ def test_a_fan_is_bands_of_quantiles_about_their_median():
     assert ax.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]
 
 
-@pytest.mark.parametrize("limits", [(0.02, 0.7), (0.31, 0.66), (3e5, 2e6), (4.1, 4.6)])
+@pytest.mark.parametrize(
+    "limits", [(0.02, 0.7), (1.2, 900), (0.31, 0.66), (2e-5, 9e-5), (3e5, 2e6), (4.1, 4.6)]
+)
 def test_a_short_logarithmic_axis_shows_three_numbers_or_more_and_they_do_not_crowd(limits):
     fig, ax = plt.subplots(figsize=(3, 3))
     ax.set(yscale="log", ylim=limits)
@@ -138,6 +141,29 @@ def test_a_legend_without_room_for_names_stays_and_one_of_several_panels_becomes
     assert not fig.legends and [len(ax.texts) for ax in fig.axes] == [2, 0, 0]
     fig.draw_without_rendering()
     assert fig.axes[0].get_position().height > before, "the legend's room goes to the panels"
+
+
+def test_panels_stand_where_they_would_if_they_were_laid_out_at_every_question(monkeypatch):
+    places = []
+    for settled in (True, False):
+        if not settled:
+            monkeypatch.setattr(layout, "moved", lambda fig: None)
+            never = property(lambda fig: False, lambda fig, _: None)
+            monkeypatch.setattr(plt.Figure, "bnbook_settled", never, raising=False)
+        fig, axes = subplots(1, 2, figsize=(6.4, 3.0))
+        for ax in axes:
+            for k in (1, 2):
+                ax.loglog([1, 1e3], [k, k * 1e6], label=f"$x^{k}$, a line with a name")
+            title = "a title that is longer than its panel is wide, with $\\lambda_{max}$"
+            ax.set(title=title, xlabel="$\\eta$")
+            ax.legend()
+        finish(fig)
+        fig.draw_without_rendering()
+        named = [text.get_position() for ax in fig.axes for text in ax.texts]
+        places.append(([ax.bbox.bounds for ax in fig.axes], named))
+    (panels, names), (true, true_names) = places
+    assert len(names) == len(true_names) > 0 and np.allclose(panels, true, atol=1.0), "pixels"
+    assert np.allclose(names, true_names, atol=0.01), "shares of the panels"
 
 
 # ---- for a phone: columns below each other, their scales as on a page, words in as many lines as they need ----
