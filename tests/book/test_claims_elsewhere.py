@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from bnbook.chapters.deep_linear import MARKS
 from bnbook.claims.judging import moved, words_at
@@ -47,9 +48,7 @@ def test_a_name_that_only_begins_alike_is_left():
     assert moved(replace(WHOLE, test=test), "lr1", "lr3").test.b == "cosine.lr10.batch"
 
 
-def test_half_of_the_trainings_lost_is_not_most_of_them():
-    numbers = found("lr1", 1, 0, 1) | found("lr2", 1, 0, 1)
-    numbers["diverged.lr2.none"] = np.array([1.0, 1.0, 0.0, 0.0])
-    assert words_at([WHOLE], numbers, "lr1", ("lr2",)) == {"whole": ["reproduced"]}
-    numbers["diverged.lr2.none"] = np.array([1.0, 1.0, 1.0, 0.0])
-    assert words_at([WHOLE], numbers, "lr1", ("lr2",)) == {"whole": ["diverged"]}
+@pytest.mark.parametrize(("lost", "word"), [((1, 1, 0, 0), "reproduced"), ((1, 1, 1, 0), "diverged")])
+def test_half_of_the_trainings_lost_is_not_most_of_them(lost, word):
+    numbers = found("lr1", 1, 0, 1) | found("lr2", 1, 0, 1) | {"diverged.lr2.none": np.array(lost, float)}
+    assert words_at([WHOLE], numbers, "lr1", ("lr2",)) == {"whole": [word]}

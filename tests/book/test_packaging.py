@@ -37,15 +37,9 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 def locked(python: str, system: str = "linux") -> dict[str, Version]:
     """Name and version of what the lock installs there."""
     names = {"linux": ("posix", "Linux"), "darwin": ("posix", "Darwin"), "win32": ("nt", "Windows")}
-    os_name, platform_system = names[system]
-    place = default_environment() | {
-        "python_version": python,
-        "python_full_version": f"{python}.1",
-        "sys_platform": system,
-        "os_name": os_name,
-        "platform_system": platform_system,
-        "implementation_name": "cpython",
-    }
+    place = default_environment() | dict(zip(("os_name", "platform_system"), names[system]))
+    place |= {"python_version": python, "python_full_version": f"{python}.1"}
+    place |= {"sys_platform": system, "implementation_name": "cpython"}
     chosen = [line for line in LOCK if line.marker is None or line.marker.evaluate(place)]
     return {canonicalize_name(line.name): Version(str(line.specifier).removeprefix("==")) for line in chosen}
 
