@@ -54,12 +54,12 @@ def test_seeds_become_a_line_with_its_band(by, middle, low):
 
 
 def test_a_share_stands_in_its_exact_interval():
-    arms = {"batch": dict(y=np.array([[1.0], [0.0], [0.0], [0.0]]), label="started")}
-    (ax,) = compare({}, [Panel(x=[0], by="shares", look="o")], arms, figsize=(4, 3)).axes
+    arms = {"batch": dict(y=np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]), label="started")}
+    (ax,) = compare({}, [Panel(x=[0, 1], by="shares", look="o")], arms, figsize=(4, 3)).axes
     (bar,) = ax.containers[0][2][0].get_segments()
     assert sorted(bar[:, 1]) == pytest.approx([0.63, 80.59], abs=0.01)  # Clopper and Pearson of 1 in 4
     assert ax.containers[0][0].get_ydata() == pytest.approx([25])
-    assert [text.get_text() for text in ax.texts] == ["1"]
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
 
 
 def test_rows_stand_from_above_with_their_intervals_across():
