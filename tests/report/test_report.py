@@ -18,6 +18,7 @@ import bnbook
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import finding
+from bnbook.report.instruments import lanczos
 from bnbook.report.subject import Subject
 
 B, K = 12, 4
@@ -194,6 +195,19 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     half = lambda outputs, targets: 0.5 * (outputs - targets).square().mean()
     report = measured(model, half, data, learning_rate=1.0, eigenvalues=False)
     assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
+
+
+APART = torch.cat([torch.linspace(0, 1, 199), torch.tensor([3.0])])  # one stands out
+NEAR = 606.05 - torch.arange(200) ** 1.3  # the second is 1 below, as those of several outputs are
+TWO = torch.cat([torch.ones(199), torch.tensor([1.01])])  # a space of two, and rounding
+
+
+@pytest.mark.parametrize(("values", "fewest", "most"), [(APART, 9, 9), (NEAR, 20, 100), (TWO, 2, 3)])
+def test_the_digits_of_the_largest_eigenvalue_stand(values, fewest, most):
+    values, products = values.double(), []
+    found = lanczos(lambda q: products.append(1) or values * q, torch.ones(200, dtype=torch.float64))
+    assert f"{found:.3g}" == f"{values.max():.3g}" and found <= float(values.max()) * (1 + 1e-12)
+    assert fewest <= len(products) <= most
 
 
 class OfTokens(nn.Module):

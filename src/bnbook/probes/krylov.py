@@ -42,7 +42,7 @@ def krylov(product: Product, start: Tensor, steps: int) -> Krylov:
     for _ in range(min(steps, len(start))):
         rows.append(q)
         r = _left(product, rows, alphas, betas)
-        if betas[-1] <= 10 * torch.finfo(start.dtype).eps * max(map(abs, alphas)):
+        if _spent(q, alphas, betas):
             break
         q = r / betas[-1]
     return Krylov(torch.stack(rows), np.array(alphas), np.array(betas))
@@ -79,8 +79,9 @@ def ritz(product: Product, start: Tensor, steps: int) -> Iterator[Ritz]:
         tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
         values, vectors = torch.linalg.eigh(tridiagonal)
         weights = vectors[:, -1]
-        yield Ritz(values.numpy(), betas[-1] * vectors[-1].abs().numpy(), betas[-1], rows, weights)
-        if betas[-1] == 0:
+        left = 0.0 if _spent(q, alphas, betas) else betas[-1]
+        yield Ritz(values.numpy(), betas[-1] * vectors[-1].abs().numpy(), left, rows, weights)
+        if left == 0:
             return
         rows.append(r / betas[-1])
 
@@ -103,6 +104,11 @@ def lanczos(
         "asked for; "
         "raise max_iterations or tolerance"
     )
+
+
+def _spent(q: Tensor, alphas: list[float], betas: list[float]) -> bool:
+    """Whether what is left is rounding: the space is invariant."""
+    return betas[-1] <= 10 * torch.finfo(q.dtype).eps * max(map(abs, alphas))
 
 
 def _left(product: Product, rows: list[Tensor], alphas: list[float], betas: list[float]) -> Tensor:
