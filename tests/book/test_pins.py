@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import page_cells
 import pytest
-from bnbook.training.placed import PARTS
-from bnbook.training.probed import probe_schedule
 
 from bnbook import curves
 from bnbook.chapters.length_direction import steps_to
@@ -20,6 +18,7 @@ from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
 from bnbook.probes import summaries
 from bnbook.small_networks import bisect
+from bnbook.training.probes import PARTS, probe_schedule
 from bookpress.claims import load_instruments
 from bookpress.pipeline import chapters
 
