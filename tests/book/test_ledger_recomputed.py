@@ -49,10 +49,27 @@ def raw_draws(run: Path) -> list[dict]:
 
 
 def that_count(claim: claims.Claim, published: results.Results, raw: list[dict]) -> list[dict]:
-    counting = draws.counting(claim, published)
-    return [each for each, draw in zip(raw, published.draws) if any(draw is one for one in counting)] + raw[
-        -1:
-    ]
+    """The draws by which a claim is judged; any other is left out for a reason, or a later one has all its numbers."""
+    counting, found = draws.counting(claim, published), []
+    for k, draw in enumerate(published.draws):
+        if any(draw is one for one in counting):
+            found.append(raw[k])
+        elif not draws.left_out(claim, draw, published):
+            names = [name for name in claim.result_names() if name in raw[k] and name in raw[-1]]
+            assert not names or any(
+                is_in(raw[k], later, names) for later in raw[k + 1 :] if {*names} <= later.keys()
+            ), claim.id
+    return [*found, raw[-1]]
+
+
+def is_in(draw: dict, later: dict, names: list[str]) -> bool:
+    for name in names:
+        mine, theirs = (dict(zip(run[name]["seeds"], run[name]["values"])) for run in (draw, later))
+        a = np.array([*mine.values()], dtype=float)
+        b = np.array([theirs.get(seed, np.full_like(a[0], np.inf)) for seed in mine], dtype=float)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-9, atol=0, equal_nan=True):
+            return False
+    return True
 
 
 def named(*tests: dict) -> set[str]:
