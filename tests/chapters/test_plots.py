@@ -10,7 +10,7 @@ import pytest
 from bnbook.chapters import fisher, gamma_initialisation, landscape, length_direction, scale
 from bnbook.figures import finish, use_style
 from bnbook.plots import layout
-from bnbook.plots.axes import name_few_decades
+from bnbook.plots.axes import name_few_decades, thin_numbers
 from bnbook.plots.layout import WIDTH, name_rows, on_a_phone, subplots
 from bnbook.plots.names import name_lines
 from bnbook.plots.panels import Panel, compare, fans
@@ -94,6 +94,15 @@ def test_a_short_logarithmic_axis_shows_three_numbers_or_more_and_they_do_not_cr
     assert len(shown) >= 3 and all(label.get_text() for label in shown)
     assert all(top < bottom for (_, top), (bottom, _) in zip(boxes, boxes[1:]))
     assert not any(tick.label1.get_text() for tick in ax.yaxis.get_minor_ticks())
+
+
+def test_of_numbers_that_meet_every_other_one_is_shown():
+    for width, shown in ((6.0, ["0", "20000", "40000", "60000"]), (1.6, ["0", "40000"])):
+        fig, ax = plt.subplots(figsize=(width, 3))
+        ax.set(xlim=(0, 60000), xticks=range(0, 60001, 20000))
+        fig.draw_without_rendering()
+        thin_numbers(ax)
+        assert [label.get_text() for label in ax.get_xticklabels()] == shown
 
 
 def curves(*lines, panels=1):
