@@ -84,7 +84,9 @@ def matched(results: Results) -> plt.Figure:
 
 def vgg(results: Results) -> plt.Figure:
     """The landscape of the VGG network over its training."""
-    return landscape(points_of(results, "vgg"), np.maximum(networks.plain_arm(results).probe_steps, 0.7))
+    return landscape(
+        points_of(results, "vgg"), np.maximum(networks.plain_arm(results).instruments.probe_steps, 0.7)
+    )
 
 
 def linear(results: Results) -> plt.Figure:
@@ -159,7 +161,7 @@ def shift(results: Results) -> plt.Figure:
         for place, words in networks.WORDS.items()
     }
     words = dict(
-        x=np.maximum(networks.plain_arm(results).probe_steps, 0.7),
+        x=np.maximum(networks.plain_arm(results).instruments.probe_steps, 0.7),
         log="xy",
         xlabel="training step",
         sharex=True,

@@ -42,6 +42,8 @@ def krylov(product: Product, start: Tensor, steps: int) -> Krylov:
     for _ in range(min(steps, len(start))):
         rows.append(q)
         r = _left(product, rows, alphas, betas)
+        if not np.isfinite(betas[-1]):
+            raise BnbookError("a product that is not finite; expected a training that has not diverged")
         if _spent(q, alphas, betas):
             break
         q = r / betas[-1]
@@ -67,13 +69,17 @@ class Ritz:
 
 def ritz(product: Product, start: Tensor, steps: int) -> Iterator[Ritz]:
     """The same iteration, step by step, from a start that is mixed with a fixed random vector, so that it is orthogonal
-    to no eigenvector. A start of n entries needs at most n steps."""
+    to no eigenvector. A start of n entries needs at most n steps. It ends with nan where a product is not finite."""
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
     q = start / start.norm() + 0.3 * noise / noise.norm()
     rows, alphas, betas = [q / q.norm()], [], []
     for _ in range(min(steps, len(start))):
         r = _left(product, rows, alphas, betas)
+        if not np.isfinite(betas[-1]):
+            lost = np.full(len(rows), np.nan)
+            yield Ritz(lost, lost, np.nan, rows, torch.from_numpy(lost))
+            return
         tridiagonal = torch.diag(torch.tensor(alphas, dtype=torch.float64))
         off = torch.tensor(betas[:-1], dtype=torch.float64)
         tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
@@ -92,7 +98,8 @@ def lanczos(
     """Largest eigenvalue of a symmetric operator: value, unit vector, ‖A v - λ v‖ / λ, iterations.
 
     The iteration of `ritz`, until the residual is small. By hand: the basis stays on the model's device and in its
-    precision, and the residual is part of the answer; SciPy's `eigsh` has neither.
+    precision, and the residual is part of the answer; SciPy's `eigsh` has neither. The value is nan where a product is
+    not finite.
     """
     for iteration, found in enumerate(ritz(product, start, max_iterations), 1):
         value = float(found.values[-1])
@@ -119,6 +126,4 @@ def _left(product: Product, rows: list[Tensor], alphas: list[float], betas: list
     for _ in range(2):  # twice is enough
         r = r - basis.T @ (basis @ r)
     betas.append(float(r.norm()))
-    if not np.isfinite(betas[-1]):
-        raise BnbookError("a product that is not finite; expected a network whose derivatives are")
     return r

@@ -238,7 +238,7 @@ def _look(subject: Subject, anatomy: Anatomy, changed: Changed) -> dict[tuple[st
 
 
 NAMES = ("batch", "constant", "population")
-DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 9, 300  # of λ_max itself, by `lanczos`
+DIGITS, TOLERANCE, FLOOR, FEWEST, STEPS = 3, 1e-3, 1e-6, 12, 300  # of λ_max itself, by `lanczos`
 
 
 @dataclass(frozen=True)
@@ -525,6 +525,8 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
     """
     for step, found in enumerate(ritz(product, start, STEPS), 1):
         value = float(found.values[-1])
+        if not math.isfinite(value):
+            raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
         if found.left == 0 or step == len(start):
             return value
         if step < FEWEST:
