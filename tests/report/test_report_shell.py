@@ -98,51 +98,44 @@ def test_two_factories_of_one_name_are_told_apart(here):
     assert run("a/net.py:make", "--beside", "a/net.py:make", *DIGITS).beside.name == "a/net.py:make (2)"
 
 
-def test_weights_of_a_checkpoint(here):
+def test_weights_in_other_boxes_under_other_words(here):
     write(here, nets=MAKE)
     torch.manual_seed(5)
-    other = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-    state = other.state_dict()
-    torch.save(state, "plain.pt")
-    torch.save({"epoch": 3, "state_dict": {f"module.{k}": v for k, v in state.items()}}, "boxed.pt")
-    torch.save({"1.weight": state["1.weight"]}, "part.pt")
-    torch.save(torch.ones(3), "tensor.pt")
-    torch.save(state, "old.pt", _use_new_zipfile_serialization=False)
-    (here / "text.pt").write_text("epoch 3: see the log\n")
-    batch = command.read_batch("digits-standin", 16)
-    wanted = float(nn.functional.cross_entropy(other(batch[0]), batch[1]).detach())
-    for file in ("plain.pt", "boxed.pt", "old.pt"):
-        assert run("nets.py:make", *DIGITS, "--weights", file).loss == pytest.approx(wanted)
-    for file, words in (
-        ("part.pt", "lacks 1.bias"),
-        ("tensor.pt", "expected a state dict"),
-        ("text.pt", "text.pt is no file that torch.save wrote"),
-        ("no.pt", "cannot"),
-    ):
-        refused(words, "nets.py:make", *DIGITS, "--weights", file)
-
-
-def test_weights_in_other_boxes_under_other_words(here):
-    model = nn.Sequential(nn.Linear(6, 4))
-    wanted = {key: value + 1.0 for key, value in model.state_dict().items()}
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    wanted = model.state_dict()
     backbone = {f"backbone.{key}": value for key, value in wanted.items()}
-    for content in (backbone, {"epoch": 3, "params": wanted}, {"model": wanted, "ema": model.state_dict()},
-                    {"state_dict": {**backbone, "of_the_loss": torch.ones(2)}}):  # fmt: skip
-        torch.save(content, here / "weights.pt")
-        other = nn.Sequential(nn.Linear(6, 4))
-        foreign.load_weights(other, "weights.pt")
-        assert all(torch.equal(value, wanted[key]) for key, value in other.state_dict().items())
-    before = {key: value.clone() for key, value in model.state_dict().items()}
+    inputs, labels = command.read_batch("digits-standin", 16)
+    loss = float(nn.functional.cross_entropy(model(inputs), labels).detach())
+    average = {key: value + 1.0 for key, value in wanted.items()}
+    other = {"teacher.1.weight": wanted["1.weight"], "teacher.1.bias": wanted["1.bias"]}
+    for content in (
+        wanted,
+        {"epoch": 3, "params": wanted},
+        {"model": wanted, "ema": average},
+        {"state_dict": {**backbone, "of_the_loss": torch.ones(2)}},
+    ):
+        torch.save(content, "weights.pt", _use_new_zipfile_serialization=content is not wanted)
+        found = run("nets.py:make", *DIGITS, "--weights", "weights.pt")
+        assert found.loss == pytest.approx(loss)
+    before = {key: value.clone() for key, value in wanted.items()}
     for content, words in (
         ({"one": wanted, "other": wanted}, "several sets of weights that fit .one, other."),
-        ({"teacher.0.weight": wanted["0.weight"], "teacher.0.bias": wanted["0.bias"], **backbone}, "several sets"),
+        ({**other, **backbone}, "several sets"),
         (model, "other objects than tensors .*torch.save.model.state_dict"),
-        ({**wanted, "0.bias": torch.ones(5)}, r"0.bias of shape \(5,\) where the network has \(4,\)"),
-        ({**wanted, "1.bias": torch.ones(5)}, "has 1.bias"),
-    ):  # fmt: skip
-        torch.save(content, here / "weights.pt")
+        ({**wanted, "1.bias": torch.ones(5)}, r"1.bias of shape \(5,\) where the network has \(10,\)"),
+        ({**wanted, "2.bias": torch.ones(5)}, "has 2.bias"),
+        ({"1.weight": wanted["1.weight"]}, "lacks 1.bias"),
+        (torch.ones(3), "expected a state dict"),
+        ("epoch 3: see the log", "weights.pt is no file that torch.save wrote"),
+        (None, "cannot"),
+    ):
+        if isinstance(content, str):
+            (here / "weights.pt").write_text(content)
+        else:
+            torch.save(content, "weights.pt")
+        file = "weights.pt" if content is not None else "no.pt"
         with pytest.raises(BnbookError, match=words) as caught:
-            foreign.load_weights(model, "weights.pt")
+            foreign.load_weights(model, file)
         assert "\n" not in str(caught.value)
         assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
@@ -156,6 +149,10 @@ def broken(): return nn.Linear("a", 1)
 def own(outputs, targets): return (outputs ** 2).mean()
 class Own(nn.Module):
     def forward(self, outputs, targets): return own(outputs, targets)
+class Bye(nn.Sequential):
+    def __init__(self): super().__init__(flat())
+    def forward(self, x): raise SystemExit(0)
+def bye(outputs, targets): raise SystemExit(3)
 """
 
 
@@ -187,37 +184,20 @@ def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
     for words, count in (((), 16), (("--batches", "3"), 3)):
         found = run("nets.py:make", "--data", "nets.py:endless", *words)
         assert len(found.batches.losses) == count
-    for words, said in (
-        ((*DIGITS, "--batches", "0"), "--batches 0; expected 1 to 16"),
-        ((*DIGITS, "--batches", "17"), "--batches 17; expected 1 to 16"),
-        (("--data", "nets.py:none"), "has no .*'none'"),
-        ((*DIGITS, "--html", "r.json", "--json", "./r.json"), "both name 'r.json'"),
-        ((*DIGITS, "--json", "no/folder/r.json"), "no/folder/r.json cannot be written: there is no folder"),
-    ):
-        refused(said, "nets.py:make", *words)
-    assert not (here / "no").exists()
 
 
-def test_a_batch_of_a_data_set_is_of_its_training_images():
-    dataset = data.load("digits-standin")
-    inputs, labels = command.read_batch("digits-standin", 5)
-    assert torch.equal(inputs, data.normalise(dataset.train_images[:5], dataset))
-    assert torch.equal(labels, dataset.train_labels[:5])
-
-
-def test_the_scaling_of_the_data_is_said(here, capsys):
+def test_a_batch_of_a_data_set_is_of_its_training_images_and_says_how_they_are_scaled(here):
     write(here, nets=MAKE)
+    dataset = data.load("digits-standin")
+    inputs, labels = command.read_batch("digits-standin", 16)
+    assert torch.equal(inputs, data.normalise(dataset.train_images[:16], dataset))
+    assert torch.equal(labels, dataset.train_labels[:16])
     report = run("nets.py:make", *DIGITS)
-    inputs, _ = command.read_batch("digits-standin", 16)
-    scaled = "training images of digits-standin as (x / 255 - mean) / std of each of its channels: 16 of shape (1, 8, 8)"
     moments = f"mean {inputs.mean():.3g} and standard deviation {inputs.std(correction=0):.3g}"
-    assert report.data == f"{scaled}, {moments}"
-    assert f"\ndata: {report.data}\n" in report.table()
+    assert "digits-standin as (x / 255 - mean) / std" in report.data
+    assert report.data.endswith(f"16 of shape (1, 8, 8), {moments}") and report.data in report.table()
     made = run("nets.py:make", "--input-shape", "1,8,8").data
     assert made.startswith("normal random numbers: 64 of shape (1, 8, 8), mean")
-    with pytest.raises(SystemExit):
-        cli.main(["measure", "--help"])
-    assert "as (x / 255 - mean) / std of each of its channels" in " ".join(capsys.readouterr().out.split())
 
 
 def test_shapes_and_own_losses(here):
@@ -230,37 +210,38 @@ def test_shapes_and_own_losses(here):
     assert one.loss == other.loss > 0
 
 
-@pytest.mark.parametrize(("words", "said"), [
-        ("nets.py:nothing {digits}", "no function 'nothing'"),
-        ("nets.py:broken {digits}", "broken fails: TypeError"),
-        ("missing.py:make {digits}", "no file 'missing.py'"),
-        ("nets.py {digits}", "'nets.py' names no function"),
-        ("nets.py:make --data textures-standin", r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError"),
-        ("nets.py:make {digits} --loss mse", "targets .* expected .* --loss"),
-        ("nets.py:one --data column.npz --loss mse", r"outputs \(8, 1\) and targets \(8,\)"),
-        ("nets.py:make --data words.npz", "words.npz holds no pair of arrays of numbers"),
-        ("nets.py:make --data scalars.npz", "scalars.npz holds no pair of arrays of numbers"),
-        ("nets.py:make --data nowhere.pt", "nowhere.pt cannot be read"),
-        ("nets.py:make --data nowhere.pth", "'nowhere.pth'; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of mnist"),
-        (f"nets.py:make {{digits}} --seed {2**70}", "--seed 1180591620717411303424; exp"),
-        ("nets.py:flat {digits} --input-shape 63", "expected as many numbers"),
-        ("nets.py:flat --input-shape a,b", "expected the shape of one example"),
-        ("nets.py:flat", "neither --data nor --input-shape"),
-        ("nets.py:flat --input-shape 63", "does not take inputs"),
-        ("nets.py:flat {digits} --loss hinge", "or FILE.py:FUNCTION"),
-])  # fmt: skip
-def test_bad_words_are_one_clear_line(here, words, said):
+BAD_WORDS = {
+    "nets.py:nothing {digits}": "no function 'nothing'",
+    "nets.py:broken {digits}": "broken fails: TypeError",
+    "missing.py:make {digits}": "no file 'missing.py'",
+    "nets.py {digits}": "'nets.py' names no function",
+    "nets.py:make --data textures-standin": r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError",
+    "nets.py:make {digits} --loss mse": "targets .* expected .* --loss",
+    "nets.py:one --data column.npz --loss mse": r"outputs \(8, 1\) and targets \(8,\)",
+    "nets.py:make --data words.npz": "words.npz holds no pair of arrays of numbers",
+    "nets.py:make --data nowhere.pt": "nowhere.pt cannot be read",
+    "nets.py:make --data nowhere.pth": "'nowhere.pth'; expected FILE.pt, FILE.npz, FILE.py:LOADER or one of mnist",
+    "nets.py:make --data nets.py:none": "has no .*'none'",
+    f"nets.py:make {{digits}} --seed {2**70}": "--seed 1180591620717411303424; exp",
+    "nets.py:flat {digits} --input-shape 63": "expected as many numbers",
+    "nets.py:flat --input-shape a,b": "expected the shape of one example",
+    "nets.py:flat": "neither --data nor --input-shape",
+    "nets.py:flat --input-shape 63": "does not take inputs",
+    "nets.py:flat {digits} --loss hinge": "or FILE.py:FUNCTION",
+    "nets.py:make {digits} --batches 0": "--batches 0; expected 1 to 16",
+    "nets.py:make {digits} --batches 17": "--batches 17; expected 1 to 16",
+    "nets.py:Bye {digits}": r"the network ends the program in a pass \(sys.exit\(0\)\)",
+    "nets.py:Bye --input-shape 64": r"the network ends the program in a pass \(sys.exit\(0\)\)",
+    "nets.py:make {digits} --loss nets.py:bye": r"the loss ends the program in a pass \(sys.exit\(3\)\)",
+}
+
+
+def test_bad_words_are_one_clear_line(here):
     write(here, nets=NETS)
     np.savez("column.npz", inputs=np.ones((8, 64), np.float32), targets=np.ones(8, np.float32))
     np.savez("words.npz", inputs=np.array(["a", "b"]), targets=np.array([0, 1]))
-    np.savez("scalars.npz", inputs=1.0, targets=0)
-    refused(said, *words.format(digits=" ".join(DIGITS)).split())
-
-
-def test_help_names_the_options_and_losses(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["measure", "--help"])
-    assert "--no-eigenvalues" in capsys.readouterr().out
+    for words, said in BAD_WORDS.items():
+        refused(said, *words.format(digits=" ".join(DIGITS)).split())
     assert tuple(command.LOSSES) == cli.LOSSES
 
 
@@ -286,72 +267,56 @@ def test_scripts_are_stopped_with_a_line_that_helps(here, capsys, text, said):
     assert float(w) == pytest.approx(0.9)
 
 
-def test_a_command_line_of_its_own(here):
-    write(here, script=f"{PARSER}p.add_argument('--lr', default=0.1); opt = p.parse_args()\n{MAKE}")
-    argv = list(sys.argv)
-    assert run("script.py:make", *DIGITS).loss > 0 and sys.argv == argv
-
-
-def test_a_file_that_goes_elsewhere_or_takes_the_output_keeps_nothing_of_the_report(here, capsys):
+def test_a_file_that_reads_its_words_goes_elsewhere_or_takes_the_output_leaves_all_as_it_was(here, capsys):
     (here / "away").mkdir()
-    write(here, nets=f"import os, sys\nos.chdir('away'); sys.stdout = open(os.devnull, 'w')\n{MAKE}")
+    away = "import os, sys\nos.chdir('away'); sys.stdout = open(os.devnull, 'w')\n"
+    write(here, nets=f"{PARSER}p.add_argument('--lr', default=0.1); opt = p.parse_args()\n{away}{MAKE}")
+    argv = list(sys.argv)
     assert cli.main(["measure", "nets.py:make", *DIGITS, "--no-eigenvalues", "--json", "r.json"]) == 0
     assert "loss of the batch" in capsys.readouterr().out
-    assert (here / "r.json").is_file() and os.getcwd() == str(here)
+    assert (here / "r.json").is_file() and os.getcwd() == str(here) and sys.argv == argv
 
 
-def test_neither_file_nor_table_costs_the_other(here, monkeypatch):
+def test_neither_file_nor_table_nor_figure_costs_the_others(here, monkeypatch):
     write(here, nets=MAKE)
+    words = ("nets.py:make", *DIGITS, "--json", "r.json")
+
+    def fails(error):
+        def fail(*_):
+            raise error
+
+        return fail
+
     shown = []
-    monkeypatch.setattr(command.atomic, "write_bytes", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        run("nets.py:make", *DIGITS, "--json", "r.json", show=shown.append)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
+        patch.setattr(command.atomic, "write_bytes", fails(OSError("full")))
+        run(*words, show=shown.append)
     assert len(shown) == 1
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-
-    def closed(_):
-        raise BrokenPipeError
-
     with pytest.raises(BrokenPipeError):
-        run("nets.py:make", *DIGITS, "--json", "r.json", show=closed)
-    assert json.loads((here / "r.json").read_text())["loss"] > 0
+        run(*words, show=fails(BrokenPipeError()))
+    assert json.loads((here / "r.json").read_text())["loss"] == shown[0].loss
+    (here / "r.json").unlink()
+    monkeypatch.setattr(command, "_draw", fails(BnbookError("no ink")))
+    with pytest.raises(BnbookError, match="no ink"):
+        run(*words, "--figure", "r.svg", show=shown.append)
+    assert json.loads((here / "r.json").read_text())["loss"] == shown[1].loss
 
 
-def test_a_network_or_loss_that_ends_the_program_is_one_line(here):
-    write(here, nets=f"import sys\n{MAKE}class Bye(nn.Module):\n    def __init__(self): super().__init__(); "
-          "self.a = nn.Linear(64, 10)\n    def forward(self, x): sys.exit(0)\n"
-          "def bye(outputs, targets): sys.exit(3)\n")  # fmt: skip
-    for words in (["nets.py:Bye", *DIGITS], ["nets.py:Bye", "--input-shape", "64"]):
-        refused(r"the network ends the program in a pass \(sys.exit\(0\)\)", *words)
-    refused(
-        r"the loss ends the program in a pass \(sys.exit\(3\)\)",
-        "nets.py:make",
-        *DIGITS,
-        "--loss",
-        "nets.py:bye",
-    )
-
-
-def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(here, monkeypatch):
+def test_places_are_found_before(here, monkeypatch):
     write(here, nets=MAKE)
     (here / "taken").mkdir()
     monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
     os.mkfifo("pipe")
-    cannot = "cannot be written"
-    for option, place, words in (
-        ("--json", "taken", cannot), ("--figure", "nets.py/r.svg", cannot), ("--json", "pipe", cannot),
-        ("--figure", "x.gif", "expected .svg"),
-    ):  # fmt: skip
-        refused(words, "nets.py:make", *DIGITS, option, place)
-    refused("both name 'r.svg'", "nets.py:make", *DIGITS, "--json", "r.svg", "--figure", "./r.svg")
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    shown = []
-    monkeypatch.setattr(command, "_draw", lambda *_: (_ for _ in ()).throw(BnbookError("no ink")))
-    with pytest.raises(BnbookError, match="no ink"):
-        run("nets.py:make", *DIGITS, "--json", "r.json", "--figure", "r.svg", show=shown.append)
-    assert json.loads((here / "r.json").read_text())["loss"] == shown[0].loss
+    for words, said in (
+        ("--json taken", "cannot be written"),
+        ("--figure nets.py/r.svg", "cannot be written"),
+        ("--json pipe", "cannot be written"),
+        ("--json no/folder/r.json", "no/folder/r.json cannot be written: there is no folder"),
+        ("--figure x.gif", "expected .svg"),
+        ("--json r.svg --figure ./r.svg", "both name 'r.svg'"),
+    ):
+        refused(said, "nets.py:make", *DIGITS, *words.split())
+    assert not (here / "no").exists()
 
 
 def test_interrupted_it_promises_nothing(here, capsys):
