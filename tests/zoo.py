@@ -330,13 +330,6 @@ def mixed(s, x):
         return s.f(torch.relu(s.n(s.a(x)))).float()
 
 
-def whitened(_s, x):
-    """Batch norm that also takes away what units have in common."""
-    centred = x - x.mean(0)
-    shared = centred.t() @ centred / len(x) + 0.1 * torch.eye(x.shape[1], dtype=x.dtype)
-    return centred @ torch.linalg.inv(torch.linalg.cholesky(shared)).t()
-
-
 def experts(s, x):
     """Each example goes through one of three layers."""
     weight = torch.softmax(s.gate(x), 1)
@@ -373,15 +366,15 @@ def Kept(n, mode=False):
     return Net(lambda s, x: s.norm.train(s.mode)(x), norm=nn.BatchNorm1d(n), mode=mode)
 
 
-def wide(s, x):
-    """Batch norm of a course: γ and β have the axes of the maps that they act on."""
-    m, v = x.mean((0, 2, 3), keepdim=True), x.var((0, 2, 3), correction=0, keepdim=True)
-    return s.gamma * (x - m) / (v + 1e-5).sqrt() + s.beta
-
-
 def course():
+    """Batch norm of a course: γ and β have the axes of the maps that they act on."""
+
+    def forward(s, x):
+        m, v = x.mean((0, 2, 3), keepdim=True), x.var((0, 2, 3), correction=0, keepdim=True)
+        return s.gamma * (x - m) / (v + 1e-5).sqrt() + s.beta
+
     gamma, beta = (nn.Parameter(torch.full((1, 4, 1, 1), value)) for value in (1.0, 0.0))
-    return Net(wide, gamma=gamma, beta=beta)
+    return Net(forward, gamma=gamma, beta=beta)
 
 
 def Renormed(n):
@@ -486,9 +479,9 @@ def scripted():
     return nn.Sequential(torch.jit.script(block), _l(8, K).double())
 
 
-def with_average(name, value):
+def below_zero():
     model = seen(NORMED())
-    getattr(model[1], name).fill_(value)
+    model[1].running_var.fill_(-1.0)
     return model
 
 
@@ -520,11 +513,9 @@ NORMED = lambda norm=None, width=8: stack(
 )
 
 
-def conv(kind, norm, shape):
-    first = kind(2, 4, 3, padding=1), norm(4), nn.ReLU()
-    model = stack(*first, kind(4, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(K))
-    model.eval()(torch.zeros(2, *shape, dtype=torch.float64))
-    return model.train()
+def images():
+    first = nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU()
+    return stack(*first, nn.Conv2d(4, 4, 3), nn.ReLU(), nn.Flatten(), _l(36, K))
 
 
 NONE_MEET = ("no layer in which the examples of a batch meet",)
@@ -534,24 +525,12 @@ ZOO: dict[str, Animal] = {
     "plain": Animal(lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)), says=NONE_MEET, normalizers=0),
     "batch norm": Animal(NORMED, lacks=NO_AVERAGES, normalizers=1, says=("no population statistics yet",)),
     "filled averages": Animal(lambda: seen(NORMED()), normalizers=1),
-    "averages without their counter": Animal(lambda: with_average("num_batches_tracked", 0), normalizers=1),
-    "a variance below zero": Animal(lambda: with_average("running_var", -1.0), lacks=NO_AVERAGES, says=("below zero",)),
+    "a variance below zero": Animal(below_zero, lacks=NO_AVERAGES, says=("below zero",)),
     "no averages": Animal(
         lambda: NORMED(nn.BatchNorm1d(8, track_running_stats=False)), lacks=NO_AVERAGES, says=("keeps no running averages",)
     ),
     "in inference": Animal(lambda: seen(NORMED()).eval(), says=("inference mode",), curved=False),
-    "batch norm without γ and β": Animal(lambda: NORMED(nn.BatchNorm1d(8, affine=False)), lacks=NO_AVERAGES, normalizers=1),
-    "images": Animal(
-        lambda: conv(nn.Conv2d, nn.BatchNorm2d, (2, 5, 5)), (2, 5, 5), lacks=NO_AVERAGES, normalizers=1
-    ),
-    "sequences": Animal(lambda: conv(nn.Conv1d, nn.BatchNorm1d, (2, 7)), (2, 7), lacks=NO_AVERAGES),
-    "volumes": Animal(lambda: conv(nn.Conv3d, nn.BatchNorm3d, (2, 4, 4, 4)), (2, 4, 4, 4), lacks=NO_AVERAGES),
-    "transposed and grouped": Animal(
-        lambda: stack(
-            nn.ConvTranspose2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2), nn.Flatten(), _l(36, K)
-        ),
-        (2, 3, 3), says=NONE_MEET, normalizers=1,
-    ),
+    "images": Animal(images, (2, 5, 5), lacks=NO_AVERAGES, normalizers=1),
     "tokens": Animal(
         lambda: net(lambda s, x: s.f(s.n(s.e(x)).mean(1)), e=nn.Embedding(9, 6), n=nn.LayerNorm(6), f=_l(6, K)),
         (3,), tokens=9, says=NONE_MEET, normalizers=1,
@@ -563,12 +542,6 @@ ZOO: dict[str, Animal] = {
         ),
         (3, 6), normalizers=1,
     ),
-    "fused attention": Animal(  # torch's fused kernel, called directly
-        lambda: net(
-            lambda s, x: s.last(F.scaled_dot_product_attention(*s.mix(x).chunk(3, -1)).mean(1)), mix=_l(6, 18), last=_l(6, K)
-        ),
-        (3, 6), normalizers=0,
-    ),
     "recurrent": Animal(
         lambda: net(
             lambda s, x: s.last(s.norm(s.run(x)[0][:, -1])),
@@ -577,11 +550,6 @@ ZOO: dict[str, Animal] = {
         (3, 6), lacks=NO_AVERAGES, normalizers=1,
     ),
     "dropout": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.5), _l(20, K)), says=NONE_MEET),
-    "dropout at rest": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.9), _l(20, K)).eval()),
-    "in place": Animal(
-        lambda: stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), _l(8, 8), nn.SiLU(inplace=True), _l(8, K)),
-        lacks=NO_AVERAGES,
-    ),
     "added in place": Animal(
         lambda: between(lambda s, h: s.n(h).add_(1.0).mul_(0.5), n=nn.BatchNorm1d(8)), lacks=NO_AVERAGES, normalizers=1
     ),
@@ -618,9 +586,6 @@ ZOO: dict[str, Animal] = {
     ),
     "spectral norm": Animal(
         lambda: stack(parametrizations.spectral_norm(_l(6, 8)), nn.Tanh(), _l(8, K)), normalizers=0, shifted=False
-    ),
-    "orthogonal": Animal(
-        lambda: stack(parametrizations.orthogonal(_l(6, 6)), nn.Tanh(), _l(6, K)), normalizers=0, shifted=False, exact=1e-5
     ),
     "weight norm by a hook": Animal(old_weight_norm, normalizers=0, shifted=False),
     "checkpoint": Animal(lambda: recomputed(False), lacks=NO_AVERAGES, normalizers=1),
@@ -662,7 +627,6 @@ ZOO: dict[str, Animal] = {
         lambda: Net(mixed, a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)), lacks=NO_AVERAGES, normalizers=1,
         exact=5e-2, shifted=False, curved=False,
     ),
-    "whitened": Animal(lambda: NORMED(Net(whitened)), lacks=NEITHER),
     "experts": Animal(
         lambda: net(experts, gate=_l(6, 3), f=_l(8, K), each=nn.ModuleList([_l(6, 8) for _ in range(3)])),
         says=NONE_MEET, shifted=False,
@@ -670,9 +634,6 @@ ZOO: dict[str, Animal] = {
     "a lock": Animal(lambda: net(locked, a=_l(6, 8), f=_l(8, K), lock=threading.Lock()), says=NONE_MEET),
     "pruned": Animal(pruned, lacks=NO_AVERAGES, normalizers=1, shifted=False),
     "one norm twice": Animal(normed_twice, lacks=NO_AVERAGES, normalizers=1),
-    "the largest of a batch": Animal(
-        lambda: NORMED(Net(lambda _s, x: x / (x.abs().amax(0) + 1e-5))), lacks=NEITHER, normalizers=1
-    ),
     "attention over the batch": Animal(
         lambda: net(lambda s, x: s.f(torch.softmax(s.a(x) @ s.a(x).t(), 1) @ x), a=_l(6, 6), f=_l(6, K)),
         lacks=NEITHER, says=("runs 2 times",),
@@ -680,13 +641,6 @@ ZOO: dict[str, Animal] = {
     "embeddings with sparse gradients": Animal(
         lambda: net(lambda s, x: s.f(s.e(x).mean(1)), e=nn.Embedding(9, 6, sparse=True), f=_l(6, K)),
         (3,), tokens=9, says=NONE_MEET,
-    ),
-    "both ways in time": Animal(
-        lambda: net(
-            lambda s, x: s.f(s.g(x)[1].transpose(0, 1).flatten(1)),
-            g=nn.GRU(6, 5, batch_first=True, bidirectional=True), f=_l(10, K),
-        ),
-        (3, 6), says=NONE_MEET,
     ),
     "the book's batch norm": Animal(
         lambda: NORMED(make_normalizer("batch", 8)), lacks=NO_AVERAGES, normalizers=1, curved=False
@@ -699,16 +653,6 @@ ZOO: dict[str, Animal] = {
         lambda: NORMED(Kept(8, True)), lacks=NEITHER, normalizers=1,
         says=(r"puts 1.norm \(BatchNorm1d\) into training mode",),
     ),
-    "two norms, one held at rest": Animal(
-        lambda: stack(_l(6, 8), Kept(8), _l(8, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)),
-        lacks=("batch", *NEITHER), normalizers=2,
-    ),
-    "a traced network": Animal(
-        lambda: nn.Sequential(
-            torch.jit.trace(seen(NORMED()).eval(), torch.zeros(B, 6).double(), check_trace=False), _l(K, K).double()
-        ),
-        says=NONE_MEET, normalizers=1, curved=False,
-    ),
     "γ and β of the maps' axes": Animal(
         lambda: stack(nn.Conv2d(2, 4, 3), course(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
         held=False, lacks=NO_AVERAGES,
@@ -718,9 +662,6 @@ ZOO: dict[str, Animal] = {
     ),
     "a loss that writes on what it gets": Animal(
         NORMED, loss=lambda y, t: F.cross_entropy(y.mul_(2), t), lacks=NO_AVERAGES
-    ),
-    "features that are almost alike": Animal(  # λ_max a little above a cluster of eigenvalues at 1
-        lambda: between(lambda s, h: torch.tanh(h * s.f.weight.mean())), says=NONE_MEET
     ),
     "registered in another order than run": Animal(
         lambda: net(lambda s, x: s.f(torch.tanh(s.a(x))), f=_l(8, K), a=_l(6, 8)), says=("another order", *NONE_MEET)
@@ -742,9 +683,6 @@ ZOO: dict[str, Animal] = {
     "words on a parameter": Animal(marked, says=NONE_MEET),
     "time first": turned(3),
     "time first, as many steps as examples": turned(B),
-    "recurrent, as many steps as examples": Animal(
-        lambda: net(lambda s, x: s.f(s.g(x.transpose(0, 1))[1][0]), g=nn.GRU(6, 5), f=_l(5, K)), (B, 6), says=NONE_MEET
-    ),
     "as many units as examples, turned": Animal(
         lambda: net(lambda s, x: s.f(s.t(torch.tanh(s.t(s.a(x))))), t=Turned(), a=_l(6, B), f=_l(B, K)), says=NONE_MEET
     ),
@@ -752,15 +690,6 @@ ZOO: dict[str, Animal] = {
         lambda: NORMED(Net(lambda _s, x: torch.cat([x[:3], x[3:4] - x[4:5], x[4:]]))), lacks=NEITHER
     ),
     "a part of its parameters named": Animal(lambda: Named().double(), lacks=NO_AVERAGES, normalizers=1),
-    "a norm for each half": Animal(
-        lambda: NORMED(
-            Net(
-                lambda s, x: torch.cat([norm(half) for norm, half in zip(s.each, x.chunk(2), strict=True)]),
-                each=nn.ModuleList([nn.BatchNorm1d(8), nn.BatchNorm1d(8)]),
-            )
-        ),
-        lacks=NO_AVERAGES, normalizers=2,
-    ),
     "time folded into the batch": Animal(
         lambda: between(lambda s, h: s.n(h.flatten(0, 1)).view(len(h), -1, 8).mean(1), n=nn.BatchNorm1d(8)),
         (3, 6), lacks=NO_AVERAGES, normalizers=1,
@@ -772,6 +701,4 @@ ZOO: dict[str, Animal] = {
         ),
         lacks=NEITHER,
     ),
-    "a traced graph": Animal(lambda: torch.fx.symbolic_trace(NORMED()), lacks=NO_AVERAGES, normalizers=1),
-    "the book's noise": Animal(lambda: NORMED(make_normalizer("noisy", 8)), lacks=NO_AVERAGES, curved=False),
 }  # fmt: skip

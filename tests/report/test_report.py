@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torchvision
+import zoo
 from torch import nn
 
 import bnbook
@@ -210,19 +211,15 @@ def test_the_digits_of_the_largest_eigenvalue_stand(values, fewest, most):
     assert fewest <= len(products) <= most
 
 
-class OfTokens(nn.Module):
-    def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:])
-
-
-class OfChannels(nn.LayerNorm):
-    def forward(self, x):
-        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
-
-
 @pytest.mark.parametrize(
     ("layer", "axis"),
-    [(nn.LayerNorm(4), 2), (nn.Linear(4, 4), 2), (nn.BatchNorm1d(3), 1), (OfTokens(), 2), (OfChannels(3), 1)],
+    [
+        (nn.LayerNorm(4), 2),
+        (nn.Linear(4, 4), 2),
+        (nn.BatchNorm1d(3), 1),
+        (zoo.Net(lambda _s, x: F.layer_norm(x, x.shape[-1:])), 2),
+        (zoo.Channels(3), 1),
+    ],
 )
 def test_units_lie_where_a_layer_works(layer, axis):
     data = (torch.arange(24.0).view(2, 3, 4).square() + 1, torch.zeros(2))
