@@ -122,13 +122,6 @@ def late(s, x):
     return s.f(torch.relu(s.a(x)))
 
 
-def scaled():
-    """Its owner makes what reaches the first layer smaller on the way back."""
-    model = zoo.NORMED(nn.Identity())
-    model[3].register_full_backward_hook(lambda _m, got, _gave: tuple(0.1 * g for g in got))
-    return model
-
-
 class Held:
     """Keeps a network where no copy reaches it."""
 
@@ -168,13 +161,6 @@ def in_one_memory():
 
 
 ONLY_THE_LOSS = {
-    "embeddings of bounded length": (  # cut to it in place, of which the gradient knows nothing
-        lambda: zoo.net(
-            lambda s, x: s.f(s.e((x > 0).long()).flatten(1)), e=nn.Embedding(2, 6, max_norm=1.0), f=nn.Linear(36, K)
-        ),
-        "its gradient is not its slope",
-    ),
-    "scaled by a hook": (scaled, "its gradient is not its slope"),
     "statistics left out of the gradient": (
         lambda: zoo.NORMED(zoo.Renormed(8)).double(), "its gradient is not its slope"
     ),
