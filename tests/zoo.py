@@ -41,9 +41,7 @@ class Animal:
     exact: float = 1e-6  # relative, to which numbers agree
     shifted: bool = True  # whether the covariate shift is taken again by hand
     curved: bool = True  # and λ_max
-    held: bool = (
-        True  # also with statistics held constant, as the slow twin does for torch's batch norm alone
-    )
+    held: bool = True  # also with constant statistics, as the twin does for torch's batch norm alone
     tokens: int = 0  # vocabulary, for inputs of whole numbers
 
     def batch(self) -> tuple[Tensor, Tensor]:

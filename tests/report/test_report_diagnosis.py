@@ -678,18 +678,6 @@ def test_another_scaling_of_the_inputs_is_told_from_averages_of_other_weights():
     assert "another scaling" not in says and "by channel, are scaled as in its training" in says
 
 
-def test_layers_are_told_from_numbers_and_all_that_are_concerned_are_named():
-    model = network(depth=2)
-    for layer in (model[1], model[4]):
-        layer.running_mean.add_(9)
-    assert "` (the worst of 2: `1`, `4`) lie" in about(said(model))["modes"].says
-    for layer in (model[1], model[4]):
-        layer.reset_running_stats()
-    assert "averages of layer `1` (the worst of 2: `1`, `4`) is" in about(said(model))["averages"].says
-    model[1].load_state_dict(network()[1].state_dict())
-    assert "averages of layer `4` is" in about(said(model))["averages"].says
-
-
 def test_what_is_ten_times_off_and_more_is_told_in_times():
     one = torch.ones(3)
     told = [f"{Seen.away(None, other, one):.0%}" for other in (one, 1.12 * one, 1295 * one)]
