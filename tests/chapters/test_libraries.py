@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import math
 import os
@@ -106,6 +107,7 @@ def test_the_worst_of_the_other_seven_counts_and_a_missing_one_is_no_number():
 
 def test_a_library_that_ends_its_process_is_said_to():
     def question():
+        faulthandler.disable()  # pytest's, which would print where it was
         os.kill(os.getpid(), signal.SIGFPE)
 
     assert QUESTIONS.in_child(question) == {"error": "the process ends by SIGFPE: no words"}
