@@ -54,10 +54,8 @@ class Probes(Part):
     label, place = "arm", "instruments"
 
     def __post_init__(self) -> None:
-        for name in (
-            "landscape",
-            "random_directions",
-        ):  # 1 and 1.0 are one length, and one entry of the store
+        # 1 and 1.0 are one length, and one entry of the store
+        for name in ("landscape", "random_directions"):
             object.__setattr__(self, name, tuple(float(length) for length in getattr(self, name)))
         if any(not length > 0 for length in (*self.landscape, *self.random_directions)):
             raise BnbookError("a probe's step length is not above 0; expected multiples of the learning rate")

@@ -13,9 +13,8 @@ class Settings:
     """Base of the frozen dataclasses that hold all that decides a training but its seed."""
 
     label: ClassVar[str]  # what an arm is called in the store
-    on_cpu: ClassVar[bool] = (
-        False  # wherever it trains: small matrices, of which a GPU would make nothing faster
-    )
+    #: Whether it trains on the CPU wherever it is: small matrices, of which a GPU would make nothing faster.
+    on_cpu: ClassVar[bool] = False
     #: Settings in which members of one stack may differ, and what stands for them in its key.
     free: ClassVar[Mapping[str, Any]] = {}
 
