@@ -11,7 +11,7 @@ from bnbook.chapters import fisher, gamma_initialisation, landscape, length_dire
 from bnbook.figures import finish, use_style
 from bnbook.plots import layout
 from bnbook.plots.axes import name_few_decades, thin_numbers
-from bnbook.plots.layout import WIDTH, name_rows, on_a_phone, subplots
+from bnbook.plots.layout import WIDTH, cells, name_rows, on_a_phone, subplots
 from bnbook.plots.names import name_lines
 from bnbook.plots.panels import Panel, compare, fans
 
@@ -268,3 +268,14 @@ def test_the_line_like_the_square_of_the_first_gamma():
     means, _, square = (line.get_ydata() for line in ax.lines[:3])
     assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
     assert ax.lines[3].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
+
+
+@pytest.mark.parametrize(
+    ("count", "columns", "height"), [(3, 1, 3 * 2.1 + 0.6), (6, 1, 8.8), (8, 2, 8.8), (20, 2, 11.1)]
+)
+def test_panels_in_reading_order_take_two_screens_of_a_phone_unless_they_are_many(count, columns, height):
+    with on_a_phone():
+        fig, axes = cells(count, 4, (9, 5))
+    assert len(axes) == count and axes[0].get_gridspec().ncols == columns
+    assert (fig.get_figwidth(), fig.get_figheight()) == pytest.approx((WIDTH, height))
+    plt.close(fig)
